@@ -1,0 +1,67 @@
+"""Where the informer reads from: the API server over HTTP (kubernetes_source.py) or the simulator in-process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+import msgspec
+
+from dradash.kinds.registry import Kind
+
+
+class SourceError(Exception):
+    """Anything that went wrong between us and the API server; the message is fit for a page."""
+
+
+class Gone(SourceError):
+    """410: the resourceVersion or continue token is too old; list again."""
+
+
+class Forbidden(SourceError):
+    """401 or 403."""
+
+
+class NotServed(SourceError):
+    """404: the API server does not serve this resource."""
+
+
+class TooManyRequests(SourceError):
+    def __init__(self, message: str, retry_after: float | None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after  # seconds, None when the server named none
+
+
+class Unavailable(SourceError):
+    """No connection, a time-out, a 5xx, or an answer that is not understood."""
+
+
+class ListPage(msgspec.Struct, frozen=True):
+    items: tuple[bytes, ...]  # each object's JSON
+    resource_version: str
+    continue_token: str = ""
+
+
+class WatchEvent(msgspec.Struct, frozen=True):
+    """type: ADDED, MODIFIED, DELETED, BOOKMARK or ERROR; for ERROR `object` is a metav1.Status."""
+
+    type: str
+    object: bytes
+
+
+class WatchStream(Protocol):
+    """Iterates over events until the server ends the watch; `close` from another thread ends it at once."""
+
+    def __iter__(self) -> Iterator[WatchEvent]: ...
+
+    def close(self) -> None: ...
+
+
+class Source(Protocol):
+    def discover(self) -> dict[str, frozenset[str]]:
+        """Served resources: "v1" or "resource.k8s.io/v1alpha2" -> plurals. Raises SourceError."""
+
+    def list(self, kind: Kind, version: str, limit: int, continue_token: str) -> ListPage: ...
+
+    def watch(self, kind: Kind, version: str, resource_version: str, timeout: int) -> WatchStream:
+        """Watch from resource_version with bookmarks; the server ends it after `timeout` seconds."""

@@ -1,0 +1,96 @@
+"""The kinds that dradash watches: one table, read by informer, store, simulator and pages.
+
+A kind is named by its resource's plural, as in the recordings and in the Redis keys.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from dradash.kinds.claim import ResourceClaim, ResourceClaimTemplate
+from dradash.kinds.event import Event
+from dradash.kinds.meta import KubeObject, without_nulls
+from dradash.kinds.node import Namespace, Node
+from dradash.kinds.pod import Pod
+from dradash.kinds.resourceclass import ResourceClass
+from dradash.kinds.schedulingcontext import PodSchedulingContext
+
+T = TypeVar("T", bound=KubeObject)
+
+
+class Kind(msgspec.Struct, frozen=True):
+    """A watched resource: `versions` are tried in order against what the API server serves."""
+
+    plural: str
+    kind: str
+    group: str
+    versions: tuple[str, ...]
+    namespaced: bool
+    struct: type[KubeObject]
+    singular: str
+
+    def path(self, version: str) -> str:
+        """URL path of the collection over all namespaces."""
+        root = f"/apis/{self.group}/{version}" if self.group else f"/api/{version}"
+        return f"{root}/{self.plural}"
+
+
+_DRA: Final = "resource.k8s.io"
+
+KINDS: Final[dict[str, Kind]] = {
+    k.plural: k
+    for k in (
+        Kind("pods", "Pod", "", ("v1",), True, Pod, "pod"),
+        Kind("nodes", "Node", "", ("v1",), False, Node, "node"),
+        Kind("namespaces", "Namespace", "", ("v1",), False, Namespace, "namespace"),
+        Kind("resourceclaims", "ResourceClaim", _DRA, ("v1alpha2",), True, ResourceClaim, "resourceclaim"),
+        Kind("resourceclasses", "ResourceClass", _DRA, ("v1alpha2",), False, ResourceClass, "resourceclass"),
+        Kind(
+            "resourceclaimtemplates",
+            "ResourceClaimTemplate",
+            _DRA,
+            ("v1alpha2",),
+            True,
+            ResourceClaimTemplate,
+            "resourceclaimtemplate",
+        ),
+        Kind(
+            "podschedulingcontexts",
+            "PodSchedulingContext",
+            _DRA,
+            ("v1alpha2",),
+            True,
+            PodSchedulingContext,
+            "podschedulingcontext",
+        ),
+        Kind("events", "Event", "", ("v1",), True, Event, "event"),
+    )
+}
+
+
+class MalformedObject(ValueError):
+    """JSON that is no object of its kind: kept raw, counted and shown; the message says which field is wrong."""
+
+
+def decode(struct: type[T], raw: bytes | str | dict[str, Any]) -> T:
+    """Read one object. Nulls count as "not set", as in Go; anything else of a wrong type raises MalformedObject."""
+    try:
+        if isinstance(raw, dict):
+            return msgspec.convert(raw, struct)
+        return msgspec.json.decode(raw, type=struct)
+    except msgspec.DecodeError as first:
+        return _decode_slowly(struct, raw, first)
+    except UnicodeDecodeError as error:
+        raise MalformedObject(f"not UTF-8: {error}") from error
+
+
+def _decode_slowly(struct: type[T], raw: bytes | str | dict[str, Any], first: Exception) -> T:
+    # Nulls are rare (old objects, hand-written ones), so the fast path does not pay for them.
+    try:
+        value = raw if isinstance(raw, dict) else json.loads(raw)
+        return msgspec.convert(without_nulls(value), struct)
+    except (msgspec.ValidationError, ValueError, RecursionError) as error:
+        raise MalformedObject(str(error) or str(first)) from error

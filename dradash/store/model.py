@@ -1,0 +1,160 @@
+"""The model's contract: what the informer's leader writes, the judges take and the readers follow.
+
+Two implementations (memory.py, redis_store.py) pass one suite (tests/contract). All objects are JSON bytes as the API
+server sent them, less managedFields. All times are Unix seconds. Nothing here knows Kubernetes beyond kind and key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+import msgspec
+
+VERDICTS: Final = "verdicts"  # the `kind` of a verdict's changes; its key is the pod's
+SYNC: Final = "sync"  # the `kind` of a sync state's changes; its key is the kind
+
+
+class StaleEpoch(Exception):
+    """The writer is not the leader any more (or Redis lost everything): stop, and stand for election again."""
+
+
+class Trimmed(Exception):
+    """The change stream no longer reaches back to the asked revision (or the model is a new one): load again."""
+
+
+class StoreUnavailable(Exception):
+    """Redis cannot be reached or refuses; the message says what to do. The caller retries with backoff."""
+
+
+class Write(msgspec.Struct, frozen=True):
+    """One change to apply. type: ADDED, MODIFIED or DELETED; object: the new JSON, for DELETED the last one known."""
+
+    kind: str
+    key: str
+    type: str
+    object: bytes
+
+
+class Change(msgspec.Struct, frozen=True):
+    """One applied change. For kind VERDICTS and SYNC `object` is the verdict's or sync state's JSON."""
+
+    revision: int
+    kind: str
+    key: str
+    type: str
+    object: bytes
+    at: float
+
+
+class DuePod(msgspec.Struct, frozen=True):
+    """A pod to judge: because of the change at `revision` (0: first sight); hints: JSON array of HintNote."""
+
+    pod: str
+    revision: int = 0
+    hints: bytes = b"[]"
+
+
+class SyncState(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """state: unknown, notServed, forbidden, syncing, synced, stale (was synced, cannot be read now)."""
+
+    kind: str
+    state: str = "unknown"
+    version: str = ""  # API version watched
+    resource_version: str = ""
+    since: float = 0.0  # of the state
+    seen: float = 0.0  # last word from the API server for this kind (event, bookmark or list)
+    error: str = ""
+    relists: int = 0
+    events: int = 0
+    malformed: int = 0
+
+
+class HistoryEntry(msgspec.Struct, frozen=True):
+    revision: int
+    at: float
+    type: str
+    object: bytes
+
+
+class Lease(msgspec.Struct, frozen=True):
+    holder: str
+    epoch: int
+    expires_in: float  # seconds
+
+
+class Loaded(msgspec.Struct, frozen=True):
+    """Everything at `revision` or a little later (changes after `revision` may already be in it: apply them again)."""
+
+    instance: str  # changes when the model was lost and began anew
+    revision: int
+    objects: dict[str, dict[str, bytes]]  # kind -> key -> JSON
+    verdicts: dict[str, bytes]
+    sync: dict[str, SyncState]
+    node_slots: dict[str, int]
+
+
+class LeaderModel(Protocol):
+    """What only the informer's leader does. Every write names its epoch."""
+
+    def acquire(self, holder: str, ttl: float) -> int | None:
+        """Take the lease if free or already ours; its epoch (grows with each new holder), or None."""
+
+    def renew(self, holder: str, epoch: int, ttl: float) -> bool: ...
+
+    def release(self, holder: str, epoch: int) -> None: ...
+
+    def apply(self, epoch: int, writes: Sequence[Write], due: Sequence[DuePod], at: float) -> list[Change]:
+        """Apply in order, atomically: object, revision, change stream, history, node slots and due pods together.
+
+        Raises StaleEpoch. A DELETED of an absent object and a write of an identical object are no change (not returned).
+        A DuePod already due keeps the highest revision and the joined hints (at most 20, newest last).
+        A pod's DELETED also drops its verdict (with a DELETED change of kind VERDICTS) and its due entry.
+        """
+
+    def mark_due(self, epoch: int, due: Sequence[DuePod]) -> None: ...
+
+    def set_sync(self, epoch: int, state: SyncState, at: float) -> None: ...
+
+    def housekeep(self, epoch: int, now: float) -> None:
+        """Trim history by age and total memory, and node sets that no verdict or history names any more."""
+
+
+class JudgeModel(Protocol):
+    def take_due(self, now: float, limit: int, lease: float) -> list[DuePod]:
+        """Up to `limit` pods that are due; nobody else gets them for `lease` seconds; then they are due again."""
+
+    def count_due(self) -> int: ...
+
+    def put_verdict(self, pod: str, revision: int, verdict: bytes, node_sets: dict[str, bytes], at: float) -> bool:
+        """Store if newer than the verdict there (by revision) and the pod still exists.
+
+        Clears the due entry unless it asks for a later revision. Appends to the change stream and the history when
+        the verdict differs in more than revision, judgedAt and hints. False when not stored.
+        """
+
+
+class ReadModel(Protocol):
+    def load(self) -> Loaded: ...
+
+    def revision(self) -> int: ...
+
+    def changes(self, instance: str, after: int, limit: int, block: float) -> list[Change]:
+        """Changes with revision > after, oldest first; waits up to `block` seconds for one. Raises Trimmed."""
+
+    def node_set(self, digest: str) -> bytes | None: ...
+
+    def history(self, kind: str, key: str, start: float, end: float, limit: int) -> list[HistoryEntry]:
+        """Entries with start <= at <= end, newest last; the entry in force at `start` is included as the first."""
+
+    def history_start(self) -> float | None:
+        """Time of the oldest entry kept, None when there is no history."""
+
+    def lease(self) -> Lease | None: ...
+
+    def memory(self) -> dict[str, int]:
+        """Bytes by part of the model (objects, changes, history, verdicts, nodesets), for the about page."""
+
+
+class Model(LeaderModel, JudgeModel, ReadModel, Protocol):
+    pass
