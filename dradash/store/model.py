@@ -107,7 +107,8 @@ class LeaderModel(Protocol):
     def apply(self, epoch: int, writes: Sequence[Write], due: Sequence[DuePod], at: float) -> list[Change]:
         """Apply in order, atomically: object, revision, change stream, history, node slots and due pods together.
 
-        Raises StaleEpoch. A DELETED of an absent object and a write of an identical object are no change (not returned).
+        Raises StaleEpoch. A DELETED of an absent object and a write of an identical object are no change and
+        are not returned.
         A DuePod already due keeps the highest revision and the joined hints (at most 20, newest last).
         A pod's DELETED also drops its verdict (with a DELETED change of kind VERDICTS) and its due entry.
         """
@@ -141,6 +142,9 @@ class ReadModel(Protocol):
 
     def changes(self, instance: str, after: int, limit: int, block: float) -> list[Change]:
         """Changes with revision > after, oldest first; waits up to `block` seconds for one. Raises Trimmed."""
+
+    def node_slots(self, names: Sequence[str]) -> dict[str, int]:
+        """Slots of those of the named nodes that have one (a follower asks when it sees a node for the first time)."""
 
     def node_set(self, digest: str) -> bytes | None: ...
 
