@@ -1,0 +1,174 @@
+"""The cluster in memory, as the scheduler's listers see it, with the reverse indices that change tracking needs.
+
+One writer calls put and remove; readers take what they need at once. Every index is adjusted by the change alone, so a
+change costs the same however many objects there are.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any, Final
+
+import msgspec
+
+from dradash.kinds.claim import ResourceClaim, ResourceClaimTemplate
+from dradash.kinds.event import Event
+from dradash.kinds.meta import KubeObject
+from dradash.kinds.node import Node
+from dradash.kinds.pod import Pod
+from dradash.kinds.registry import KINDS, MalformedObject, decode
+from dradash.kinds.resourceclass import ResourceClass
+from dradash.kinds.schedulingcontext import PodSchedulingContext
+from dradash.scheduling.nodetable import NodeTable
+
+# Events that say why the scheduler did not place a pod; newer ones replace older ones in the index.
+FAILED_SCHEDULING: Final = "FailedScheduling"
+
+
+def claim_keys(pod: Pod) -> set[str]:
+    """Keys of the claims that the pod names or that were generated for it, whether they exist or not."""
+    generated = {s.name: s.resource_claim_name for s in pod.status.resource_claim_statuses}
+    names = (c.claim_name if c.claim_name is not None else generated.get(c.name) for c in pod.spec.resource_claims)
+    return {f"{pod.namespace}/{n}" for n in names if n}
+
+
+def template_keys(pod: Pod) -> set[str]:
+    return {f"{pod.namespace}/{c.template_name}" for c in pod.spec.resource_claims if c.template_name}
+
+
+class Index:
+    """A many-to-many index: group -> members, adjusted when a member's groups change."""
+
+    def __init__(self) -> None:
+        self._members: defaultdict[str, set[str]] = defaultdict(set)
+        self._groups: dict[str, set[str]] = {}
+
+    def set(self, member: str, groups: set[str]) -> None:
+        old = self._groups.get(member, set())
+        for group in old - groups:
+            self._members[group].discard(member)
+            if not self._members[group]:
+                del self._members[group]
+        for group in groups - old:
+            self._members[group].add(member)
+        if groups:
+            self._groups[member] = groups
+        else:
+            self._groups.pop(member, None)
+
+    def members(self, group: str) -> frozenset[str]:
+        return frozenset(self._members.get(group, ()))
+
+
+class Cluster:
+    def __init__(self) -> None:
+        self.pods: dict[str, Pod] = {}
+        self.claims: dict[str, ResourceClaim] = {}
+        self.classes: dict[str, ResourceClass] = {}
+        self.templates: dict[str, ResourceClaimTemplate] = {}
+        self.contexts: dict[str, PodSchedulingContext] = {}
+        self.namespaces: dict[str, KubeObject] = {}
+        self.events: dict[str, Event] = {}
+        self.nodes = NodeTable()
+        self.raw: dict[str, dict[str, bytes]] = {plural: {} for plural in KINDS}
+        self.malformed: dict[str, dict[str, str]] = {plural: {} for plural in KINDS}  # kind -> key -> what is wrong
+        self.pods_by_claim = Index()
+        self.pods_by_template = Index()
+        self.claims_by_class = Index()
+        self.claims_by_reserving_pod = Index()  # group: UID of the pod in status.reservedFor
+        self.events_by_object = Index()  # group: "kind/namespace/name" of what the event is about
+        self.pods_by_uid: dict[str, str] = {}
+        self._by_kind: dict[str, dict[str, Any]] = {
+            "pods": self.pods,
+            "resourceclaims": self.claims,
+            "resourceclasses": self.classes,
+            "resourceclaimtemplates": self.templates,
+            "podschedulingcontexts": self.contexts,
+            "namespaces": self.namespaces,
+            "events": self.events,
+            "nodes": self.nodes.by_name,
+        }
+
+    # --- changes ---------------------------------------------------------------------------------------------------
+
+    def put(self, kind: str, key: str, raw: bytes, slot: int | None = None) -> tuple[Any, Any]:
+        """Add or replace an object; (old, new) as structs, either may be None (absent or malformed).
+
+        A malformed object is kept raw and listed in `malformed`; for the scheduler's logic it does not exist.
+        """
+        old = self._by_kind[kind].get(key)
+        self.raw[kind][key] = raw
+        try:
+            new = decode(KINDS[kind].struct, raw)
+            if new.key != key:
+                raise MalformedObject(f"its metadata names {new.key!r}")
+        except MalformedObject as error:
+            self._forget(kind, key)
+            self.malformed[kind][key] = str(error)
+            return old, None
+        self.malformed[kind].pop(key, None)
+        if isinstance(new, Node):
+            self.nodes.put(new, slot)
+        else:
+            self._by_kind[kind][key] = new
+            self._index(kind, key, new)
+        return old, new
+
+    def remove(self, kind: str, key: str) -> Any:
+        """Remove an object; the struct it had, or None."""
+        old = self._by_kind[kind].get(key)
+        self.raw[kind].pop(key, None)
+        self.malformed[kind].pop(key, None)
+        self._forget(kind, key)
+        return old
+
+    def _forget(self, kind: str, key: str) -> None:
+        if kind == "nodes":
+            self.nodes.remove(key)
+            return
+        old = self._by_kind[kind].pop(key, None)
+        if kind == "pods" and old is not None and self.pods_by_uid.get(old.uid) == key:
+            del self.pods_by_uid[old.uid]
+        self._index(kind, key, None)
+
+    def _index(self, kind: str, key: str, obj: Any) -> None:
+        match kind:
+            case "pods":
+                self.pods_by_claim.set(key, claim_keys(obj) if obj else set())
+                self.pods_by_template.set(key, template_keys(obj) if obj else set())
+                if obj:
+                    self.pods_by_uid[obj.uid] = key
+            case "resourceclaims":
+                self.claims_by_class.set(key, {obj.spec.resource_class_name} if obj else set())
+                self.claims_by_reserving_pod.set(key, {r.uid for r in obj.status.reserved_for} if obj else set())
+            case "events":
+                self.events_by_object.set(key, {about(obj)} if obj else set())
+            case _:
+                pass
+
+    # --- the scheduler's listers -----------------------------------------------------------------------------------
+
+    def objects(self, kind: str) -> dict[str, Any]:
+        """Well-formed objects of the kind by key."""
+        return self._by_kind[kind]
+
+    def claim(self, namespace: str, name: str) -> ResourceClaim | None:
+        return self.claims.get(f"{namespace}/{name}")
+
+    def context_of(self, pod: Pod) -> PodSchedulingContext | None:
+        return self.contexts.get(pod.key)
+
+    def body(self, kind: str, key: str) -> dict[str, Any]:
+        """The object as the API server sent it: the base of an update's body."""
+        value: dict[str, Any] = msgspec.json.decode(self.raw[kind][key])
+        return value
+
+    def events_about(self, kind: str, key: str) -> list[Event]:
+        """Events about an object (kind as in involvedObject: "Pod"), oldest first."""
+        events = (self.events[k] for k in self.events_by_object.members(f"{kind}/{key}"))
+        return sorted(events, key=lambda e: e.last_seen or "")
+
+
+def about(event: Event) -> str:
+    ref = event.about
+    return f"{ref.kind}/{ref.namespace}/{ref.name}" if ref.namespace else f"{ref.kind}/{ref.name}"

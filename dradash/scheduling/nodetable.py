@@ -1,0 +1,246 @@
+"""All nodes, indexed so that one question is answered for every node at once, as a node set (nodeset.py).
+
+How it grows: putting a node costs its labels plus the cached selectors that read a changed label; a new selector costs
+the nodes that its labels name (Exists, NotIn, Gt, Lt: the nodes that have the label); a known one costs a lookup.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, TypeVar
+
+from dradash.kinds.node import Node, Taint
+from dradash.kinds.selectors import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from dradash.scheduling import nodeset
+from dradash.scheduling.nodeselector import NAME_FIELD, compares, is_empty, selector_error, term_errors, term_matches
+
+T = TypeVar("T")
+
+# A selector that nobody asked for among so many others is dropped: each keeps a set of one bit a node.
+CACHED_SELECTORS: Final = 4096
+
+
+class InvalidSelector(ValueError):
+    """The message is nodeaffinity.NewNodeSelector's."""
+
+
+class _Compiled:
+    """A valid selector's terms with the label keys they read, and its node set."""
+
+    __slots__ = ("keys", "nodes", "terms")
+
+    def __init__(self, terms: tuple[NodeSelectorTerm, ...]) -> None:
+        self.terms = terms
+        self.keys = frozenset(r.key for t in terms for r in t.match_expressions)
+        self.nodes = 0
+
+    def matches(self, node: Node) -> bool:
+        return any(term_matches(t, node.name, node.metadata.labels) for t in self.terms)
+
+
+class NodeTable:
+    def __init__(self) -> None:
+        self.all = 0  # the set of all nodes
+        self.unschedulable = 0  # nodes with spec.unschedulable
+        self.by_name: dict[str, Node] = {}
+        self._slots: dict[str, int] = {}  # also of nodes that are gone: old verdicts name them
+        self._names: dict[int, str] = {}
+        self._taints: dict[tuple[Taint, ...], set[int]] = {}
+        self._labels: dict[str, dict[str, set[int]]] = {}
+        self._compiled: OrderedDict[NodeSelector, _Compiled | InvalidSelector] = OrderedDict()
+        self._compiled_lenient: OrderedDict[NodeSelector, _Compiled] = OrderedDict()
+        self._taint_sets: dict[tuple[Taint, ...], int] | None = None
+
+    def __len__(self) -> int:
+        return len(self.by_name)
+
+    # --- names and slots -------------------------------------------------------------------------------------------
+
+    def learn_slots(self, slots: Mapping[str, int]) -> None:
+        """Names and slots as the model handed them out, also of nodes that are gone."""
+        self._slots.update(slots)
+        self._names.update((slot, name) for name, slot in slots.items())
+
+    def has_slot(self, name: str) -> bool:
+        return name in self._slots
+
+    def names(self, nodes: int) -> list[str]:
+        """Names of the nodes in the set, in the order of their slots. A slot never seen reads as "node #N"."""
+        return [self.name(slot) for slot in nodeset.slots(nodes)]
+
+    def name(self, slot: int) -> str:
+        return self._names.get(slot, f"node #{slot}")
+
+    def named(self, names: Iterable[str]) -> int:
+        """The set of the existing nodes among these names."""
+        return _to_set(self._slots[n] for n in names if n in self.by_name)
+
+    # --- changes ---------------------------------------------------------------------------------------------------
+
+    def put(self, node: Node, slot: int | None = None) -> None:
+        """Add or replace a node. Without a slot (tests, offline input) it takes the next free one."""
+        name = node.name
+        if slot is None:
+            slot = self._slots.get(name, len(self._slots))
+        self.learn_slots({name: slot})
+        old = self.by_name.get(name)
+        self.by_name[name] = node
+        bit = 1 << slot
+        self.all |= bit
+        self.unschedulable = self.unschedulable | bit if node.spec.unschedulable else self.unschedulable & ~bit
+        self._move_taints(old, node, slot)
+        changed = self._move_labels(old, node, slot)
+        self._adjust(node, bit, None if old is None else changed)
+
+    def remove(self, name: str) -> None:
+        node = self.by_name.pop(name, None)
+        if node is None:
+            return
+        slot = self._slots[name]
+        keep = ~(1 << slot)
+        self.all &= keep
+        self.unschedulable &= keep
+        self._move_taints(node, None, slot)
+        self._move_labels(node, None, slot)
+        for compiled in self._valid():
+            compiled.nodes &= keep
+
+    def _move_taints(self, old: Node | None, new: Node | None, slot: int) -> None:
+        before, after = old and old.spec.taints, new and new.spec.taints
+        if before == after:
+            return
+        self._taint_sets = None
+        if before is not None:
+            members = self._taints[before]
+            members.discard(slot)
+            if not members:
+                del self._taints[before]
+        if after is not None:
+            self._taints.setdefault(after, set()).add(slot)
+
+    def _move_labels(self, old: Node | None, new: Node | None, slot: int) -> set[str]:
+        before = old.metadata.labels if old else {}
+        after = new.metadata.labels if new else {}
+        changed = set()
+        for key, value in before.items():
+            if after.get(key) != value:
+                changed.add(key)
+                self._drop_label(key, value, slot)
+        for key, value in after.items():
+            if before.get(key) != value:
+                changed.add(key)
+                self._labels.setdefault(key, {}).setdefault(value, set()).add(slot)
+        return changed
+
+    def _drop_label(self, key: str, value: str, slot: int) -> None:
+        values = self._labels[key]
+        values[value].discard(slot)
+        if not values[value]:
+            del values[value]
+        if not values:
+            del self._labels[key]
+
+    def _adjust(self, node: Node, bit: int, changed: set[str] | None) -> None:
+        """Correct one node's bit in the cached sets; `changed` label keys, None for a new node (all may match)."""
+        for compiled in self._valid():
+            if changed is None or compiled.keys & changed:
+                compiled.nodes = compiled.nodes | bit if compiled.matches(node) else compiled.nodes & ~bit
+
+    def _valid(self) -> Iterator[_Compiled]:
+        yield from (c for c in self._compiled.values() if isinstance(c, _Compiled))
+        yield from self._compiled_lenient.values()
+
+    # --- questions -------------------------------------------------------------------------------------------------
+
+    def matching(self, selector: NodeSelector) -> int:
+        """Nodes that match (nodeaffinity.NewNodeSelector and Match). Raises InvalidSelector."""
+        compiled = self._compiled.get(selector)
+        if compiled is None:
+            wrong = selector_error(selector)
+            compiled = InvalidSelector(wrong) if wrong else self._compile(selector.node_selector_terms)
+            _remember(self._compiled, selector, compiled)
+        if isinstance(compiled, InvalidSelector):
+            raise compiled
+        return compiled.nodes
+
+    def matching_valid_terms(self, selector: NodeSelector) -> int:
+        """Like matching, but invalid terms match nothing (LazyErrorNodeSelector, used for pods' affinity)."""
+        compiled = self._compiled_lenient.get(selector)
+        if compiled is None:
+            compiled = self._compile(tuple(t for t in selector.node_selector_terms if not term_errors(t, "")))
+            _remember(self._compiled_lenient, selector, compiled)
+        return compiled.nodes
+
+    def with_labels(self, labels: Mapping[str, str]) -> int:
+        """Nodes that carry all these labels (labels.SelectorFromSet)."""
+        nodes = self.all
+        for key, value in labels.items():
+            nodes &= _to_set(self._labels.get(key, {}).get(value, ()))
+        return nodes
+
+    def by_taints(self) -> Mapping[tuple[Taint, ...], int]:
+        """Nodes grouped by their exact list of taints."""
+        if self._taint_sets is None:
+            self._taint_sets = {taints: _to_set(members) for taints, members in self._taints.items()}
+        return self._taint_sets
+
+    def label_values(self, key: str) -> Mapping[str, set[int]]:
+        """Value of the label -> slots of the nodes that carry it."""
+        return self._labels.get(key, {})
+
+    # --- compiling -------------------------------------------------------------------------------------------------
+
+    def _compile(self, terms: tuple[NodeSelectorTerm, ...]) -> _Compiled:
+        compiled = _Compiled(tuple(t for t in terms if not is_empty(t)))
+        for term in compiled.terms:
+            compiled.nodes |= self._term(term)
+        return compiled
+
+    def _term(self, term: NodeSelectorTerm) -> int:
+        nodes = self.all
+        for requirement in term.match_expressions:
+            nodes &= self._expression(requirement)
+        for requirement in term.match_fields:
+            nodes &= self._field(requirement)
+        return nodes
+
+    def _expression(self, requirement: NodeSelectorRequirement) -> int:
+        values = self._labels.get(requirement.key, {})
+        match requirement.operator:
+            case "In":
+                return _to_set(slot for v in set(requirement.values) for slot in values.get(v, ()))
+            case "NotIn":
+                return self.all & ~_to_set(slot for v in set(requirement.values) for slot in values.get(v, ()))
+            case "Exists":
+                return _to_set(slot for members in values.values() for slot in members)
+            case "DoesNotExist":
+                return self.all & ~_to_set(slot for members in values.values() for slot in members)
+            case _:
+                return _to_set(slot for v, members in values.items() if compares(requirement, v) for slot in members)
+
+    def _field(self, requirement: NodeSelectorRequirement) -> int:
+        if requirement.key == NAME_FIELD:
+            matching = self.named(requirement.values)
+        else:
+            matching = self.all if requirement.values[0] == "" else 0
+        return matching if requirement.operator == "In" else self.all & ~matching
+
+
+def _to_set(slots: Iterable[int]) -> int:
+    # A byte array is filled in one step a member; or-ing integers would copy the whole set each time.
+    members = slots if isinstance(slots, (set, list, tuple)) else list(slots)
+    if not members:
+        return 0
+    if len(members) == 1:
+        return 1 << next(iter(members))
+    bits = bytearray(max(members) // 8 + 1)
+    for slot in members:
+        bits[slot >> 3] |= 1 << (slot & 7)
+    return int.from_bytes(bits, "little")
+
+
+def _remember(cache: OrderedDict[NodeSelector, T], key: NodeSelector, value: T) -> None:
+    cache[key] = value
+    if len(cache) > CACHED_SELECTORS:
+        cache.popitem(last=False)

@@ -1,0 +1,107 @@
+"""The model in this process's memory: loaded once, then following the change stream.
+
+Evaluator, leader and web process each have one. Only the thread that calls `catch_up` changes it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from dradash.scheduling.cluster import Cluster
+from dradash.scheduling.verdict import Verdict
+from dradash.store.model import SYNC, VERDICTS, Change, ReadModel, SyncState, Trimmed
+
+RECENT_CHANGES: Final = 500
+BATCH: Final = 2000
+
+
+class Applied(msgspec.Struct, frozen=True):
+    """A change as it was applied here: `old` and `new` are the kind's struct, a Verdict or a SyncState (or None)."""
+
+    change: Change
+    old: Any
+    new: Any
+
+
+class Replica:
+    """`cluster`, `verdicts` and `sync` at `revision`. `instance` is "" until the first load."""
+
+    def __init__(self, model: ReadModel, *, with_verdicts: bool = True) -> None:
+        self._model = model
+        self._with_verdicts = with_verdicts
+        self._reset()
+
+    def _reset(self) -> None:
+        self.cluster = Cluster()
+        self.verdicts: dict[str, Verdict] = {}
+        self.sync: dict[str, SyncState] = {}
+        self.recent: deque[Change] = deque(maxlen=RECENT_CHANGES)  # newest last
+        self.instance = ""
+        self.revision = 0
+        self.changed_at = 0.0  # Unix seconds of the last change applied
+
+    def load(self) -> None:
+        """Read everything anew. Raises StoreUnavailable; the replica is then as it was."""
+        loaded = self._model.load()
+        self._reset()
+        self.cluster.nodes.learn_slots(loaded.node_slots)
+        for kind, objects in loaded.objects.items():
+            for key, raw in objects.items():
+                self.cluster.put(kind, key, raw, loaded.node_slots.get(key) if kind == "nodes" else None)
+        if self._with_verdicts:
+            self.verdicts = {pod: decode_verdict(raw) for pod, raw in loaded.verdicts.items()}
+        self.sync = dict(loaded.sync)
+        self.instance, self.revision = loaded.instance, loaded.revision
+
+    def catch_up(self, block: float = 0.0, on_change: Callable[[Applied], None] | None = None) -> bool:
+        """Apply what is new, waiting up to `block` seconds for the first change.
+
+        True when it had to load everything anew (nothing was handed to `on_change` then). Raises StoreUnavailable.
+        """
+        if not self.instance:
+            self.load()
+            return True
+        try:
+            while changes := self._model.changes(self.instance, self.revision, BATCH, block):
+                self._apply(changes, on_change)
+                block = 0.0
+        except Trimmed:
+            self.load()
+            return True
+        return False
+
+    def _apply(self, changes: list[Change], on_change: Callable[[Applied], None] | None) -> None:
+        new_nodes = [c.key for c in changes if c.kind == "nodes" and not self.cluster.nodes.has_slot(c.key)]
+        if new_nodes:
+            self.cluster.nodes.learn_slots(self._model.node_slots(new_nodes))
+        for change in changes:
+            applied = self._apply_one(change)
+            self.revision, self.changed_at = change.revision, change.at
+            self.recent.append(change)
+            if on_change:
+                on_change(applied)
+
+    def _apply_one(self, change: Change) -> Applied:
+        deleted = change.type == "DELETED"
+        if change.kind == VERDICTS:
+            old_verdict = self.verdicts.pop(change.key, None)
+            if deleted or not self._with_verdicts:
+                return Applied(change, old_verdict, None)
+            self.verdicts[change.key] = decode_verdict(change.object)
+            return Applied(change, old_verdict, self.verdicts[change.key])
+        if change.kind == SYNC:
+            old_sync = self.sync.get(change.key)
+            self.sync[change.key] = msgspec.json.decode(change.object, type=SyncState)
+            return Applied(change, old_sync, self.sync[change.key])
+        if deleted:
+            return Applied(change, self.cluster.remove(change.kind, change.key), None)
+        old, new = self.cluster.put(change.kind, change.key, change.object)
+        return Applied(change, old, new)
+
+
+def decode_verdict(raw: bytes) -> Verdict:
+    return msgspec.json.decode(raw, type=Verdict)
