@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Final, Protocol, runtime_checkable
 
 import msgspec
 
 from dradash.kinds.registry import Kind
+
+MALFORMED: Final = ""  # WatchEvent.type of a line that is no watch event: it is counted, the watch goes on
 
 
 class SourceError(Exception):
@@ -43,18 +45,40 @@ class ListPage(msgspec.Struct, frozen=True):
 
 
 class WatchEvent(msgspec.Struct, frozen=True):
-    """type: ADDED, MODIFIED, DELETED, BOOKMARK or ERROR; for ERROR `object` is a metav1.Status."""
+    """type: ADDED, MODIFIED, DELETED, BOOKMARK or ERROR; for ERROR `object` is a metav1.Status.
+
+    A line that cannot be read as such has type MALFORMED and the line itself as `object`.
+    """
 
     type: str
     object: bytes
 
 
 class WatchStream(Protocol):
-    """Iterates over events until the server ends the watch; `close` from another thread ends it at once."""
+    """Iterates over events until the server ends the watch; `close` from another thread ends it at once.
+
+    Iterating raises SourceError when the watch breaks; after `close` it just ends.
+    """
 
     def __iter__(self) -> Iterator[WatchEvent]: ...
 
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class BatchedStream(Protocol):
+    """A WatchStream that knows which events are there without waiting, so that they can be written together."""
+
+    def batches(self) -> Iterator[tuple[WatchEvent, ...]]: ...
+
+
+def in_batches(stream: WatchStream) -> Iterator[tuple[WatchEvent, ...]]:
+    """Everything that is readable now, again and again; one event at a time from a stream that cannot tell."""
+    if isinstance(stream, BatchedStream):
+        yield from stream.batches()
+        return
+    for event in stream:
+        yield (event,)
 
 
 class Source(Protocol):
@@ -65,3 +89,12 @@ class Source(Protocol):
 
     def watch(self, kind: Kind, version: str, resource_version: str, timeout: int) -> WatchStream:
         """Watch from resource_version with bookmarks; the server ends it after `timeout` seconds."""
+
+    def get(self, kind: Kind, version: str, namespace: str, name: str) -> bytes | None:
+        """One object's JSON as it is now, None when there is none. Raises SourceError."""
+
+
+@runtime_checkable
+class Closable(Protocol):
+    def close(self) -> None:
+        """Ends every request under way, from any thread; the source is not used afterwards."""
