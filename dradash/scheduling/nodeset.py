@@ -11,11 +11,13 @@ from collections.abc import Iterator
 
 
 def slots(nodes: int) -> Iterator[int]:
-    """Slots in the set, ascending. Costs one step per member, not per slot."""
-    while nodes:
-        low = nodes & -nodes
-        yield low.bit_length() - 1
-        nodes ^= low
+    """Slots in the set, ascending.
+
+    Walks bytes: clearing the lowest bit again and again would copy the whole set for each member.
+    """
+    for position, byte in enumerate(to_bytes(nodes)):
+        if byte:
+            yield from (position * 8 + bit for bit in range(8) if byte >> bit & 1)
 
 
 def to_bytes(nodes: int) -> bytes:

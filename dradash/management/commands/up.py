@@ -1,0 +1,122 @@
+"""`manage.py up`: all of dradash for one cluster, on this machine, until Ctrl-C."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sys
+from argparse import ArgumentTypeError
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from dradash import bootstrap
+from dradash.conf import BadSetting, Conf, from_environ
+from dradash.supervisor import kubeconfig, listen
+from dradash.supervisor.errors import StartError
+from dradash.supervisor.output import Output, printable
+from dradash.supervisor.plan import ROOT, Options, plan
+from dradash.supervisor.run import NAME, Supervisor
+from dradash.supervisor.workdir import private_directory
+
+
+class Command(BaseCommand):
+    help = "Start everything for one cluster: Redis, the workers and the web server. Prints the URL; Ctrl-C stops it."
+    requires_system_checks: list[str] = []  # the web process makes them
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        what = parser.add_mutually_exclusive_group()
+        what.add_argument("--demo", action="store_true", help="watch a simulated cluster")
+        what.add_argument("--replay", metavar="RECORDING", help="watch a recording of a cluster")
+        parser.add_argument("--scenario", default="", help="with --demo: what happens in it")
+        parser.add_argument("--seed", type=int, default=0, help="with --demo: another one, another course of events")
+        parser.add_argument("--speed", type=_speed, default=1.0, help="with --replay: times as fast as recorded")
+        parser.add_argument("--kubeconfig", default="", metavar="FILE", help="default: as kubectl finds it")
+        parser.add_argument("--context", default="", help="of the kubeconfig; default: its current one")
+        parser.add_argument("--host", help="address to serve on (default 127.0.0.1)")
+        parser.add_argument("--port", type=_port, help="port to serve on (default 8000; 0: any free one)")
+        parser.add_argument("--judges", type=_judges, default=2, help="processes that judge pods (default 2)")
+
+    def handle(self, **options: Any) -> None:
+        try:
+            up(options)
+        except (StartError, BadSetting) as error:
+            print(f"{NAME}: error: {printable(str(error))}", file=sys.stderr, flush=True)  # noqa: T201 - its output
+            sys.exit(1)
+
+
+def _port(raw: str) -> int:
+    port = int(raw)
+    if not 0 <= port < 65536:
+        raise ArgumentTypeError("use a port from 0 to 65535")
+    return port
+
+
+def _judges(raw: str) -> int:
+    number = int(raw)
+    if not 1 <= number <= 64:
+        raise ArgumentTypeError("use 1 to 64 processes")
+    return number
+
+
+def _speed(raw: str) -> float:
+    speed = float(raw)
+    if not 0 < speed <= 100_000:
+        raise ArgumentTypeError("use a number above 0, at most 100000")
+    return speed
+
+
+def up(options: dict[str, Any]) -> None:
+    """Raises StartError, BadSetting."""
+    conf = from_environ()
+    host = options["host"] or conf.host
+    listen.refuse_open_door(host, conf.auth)
+    target = _target(options, conf)
+    if os.environ.get("REDIS_URL", "").strip():
+        bootstrap.require_store(conf)
+    port = conf.port if options["port"] is None else options["port"]
+    with _listening(host, port) as (fd, bound), private_directory() as workdir:
+        chosen = Options(
+            host=host,
+            port=bound,
+            fd=fd,
+            judges=options["judges"],
+            demo=options["demo"],
+            scenario=options["scenario"],
+            seed=options["seed"],
+            replay=_recording(options["replay"]),
+            speed=options["speed"],
+            target=target,
+        )
+        specs = plan(chosen, workdir, os.environ)
+        output = Output(sys.stderr, [NAME, *(spec.name for spec in specs)], os.environ)
+
+        def announce() -> None:
+            print(f"dradash: {listen.url(host, bound)} (Ctrl-C stops it)", flush=True)  # noqa: T201 - its output
+
+        asyncio.run(Supervisor(specs, output, ROOT).run(announce))
+
+
+def _target(options: dict[str, Any], conf: Conf) -> kubeconfig.Target | None:
+    if options["demo"] or options["replay"]:
+        return None
+    return kubeconfig.choose(options["kubeconfig"] or conf.kubeconfig, options["context"] or conf.context, os.environ)
+
+
+def _recording(name: str | None) -> str:
+    if not name:
+        return ""
+    path = Path(name).expanduser().absolute()
+    if not path.is_file():
+        raise StartError(f"there is no recording {name}")
+    return str(path)
+
+
+@contextlib.contextmanager
+def _listening(host: str, port: int) -> Iterator[tuple[int, int]]:
+    """The socket's file descriptor and its port."""
+    with listen.listen(host, port) as sock:
+        yield sock.fileno(), sock.getsockname()[1]

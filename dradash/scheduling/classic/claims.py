@@ -1,0 +1,93 @@
+"""A pod's claims: which there are, whose they are, and who may use them.
+
+Ports foreachPodResourceClaim of the plugin and Name, IsForPod, CanBeReserved and IsReservedForPod of
+k8s.io/dynamic-resource-allocation/resourceclaim (1.30).
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from dradash.kinds.claim import ResourceClaim
+from dradash.kinds.meta import is_controlled_by
+from dradash.kinds.pod import Pod, PodResourceClaim
+from dradash.scheduling.cluster import Cluster
+from dradash.scheduling.gotext import quote
+
+
+class ClaimName(msgspec.Struct, frozen=True):
+    """Result of resourceclaim.Name: no name and no error means that the pod runs without that claim."""
+
+    name: str | None = None
+    must_check_owner: bool = False
+    error: str = ""
+
+
+class FoundClaim(msgspec.Struct, frozen=True):
+    pod_claim_name: str
+    claim: ResourceClaim
+
+
+class Lookup(msgspec.Struct, frozen=True):
+    """Claims found in the order of the pod's entries, up to the first error (then the rest was not looked at)."""
+
+    found: tuple[FoundClaim, ...]
+    error: str = ""
+
+
+def claim_name(pod: Pod, entry: PodResourceClaim) -> ClaimName:
+    """resourceclaim.Name."""
+    if entry.claim_name is not None:
+        return ClaimName(entry.claim_name)
+    if entry.template_name is not None:
+        for status in pod.status.resource_claim_statuses:
+            if status.name == entry.name:
+                return ClaimName(status.resource_claim_name, must_check_owner=True)
+        return ClaimName(error=f'pod "{pod.namespace}/{pod.name}": ResourceClaim not created yet')
+    where = f'pod "{pod.namespace}/{pod.name}", spec.resourceClaim {quote(entry.name)}'
+    return ClaimName(error=f"{where}: none of the supported fields are set")
+
+
+def is_for_pod(pod: Pod, claim: ResourceClaim) -> str:
+    """resourceclaim.IsForPod: "" when the claim was made for the pod, else the error."""
+    if claim.namespace == pod.namespace and is_controlled_by(claim.metadata, pod.metadata):
+        return ""
+    return (
+        f"ResourceClaim {claim.namespace}/{claim.name} was not created for pod "
+        f"{pod.namespace}/{pod.name} (pod is not owner)"
+    )
+
+
+def can_be_reserved(claim: ResourceClaim) -> bool:
+    """resourceclaim.CanBeReserved; asked for allocated claims only."""
+    shareable = claim.status.allocation is not None and claim.status.allocation.shareable
+    return shareable or not claim.status.reserved_for
+
+
+def is_reserved_for_pod(pod: Pod, claim: ResourceClaim) -> bool:
+    return any(consumer.uid == pod.uid for consumer in claim.status.reserved_for)
+
+
+def pod_claims(pod: Pod, cluster: Cluster) -> Lookup:
+    """foreachPodResourceClaim: the pod's claims, or why the pod cannot be scheduled yet."""
+    found: list[FoundClaim] = []
+    for entry in pod.spec.resource_claims:
+        name = claim_name(pod, entry)
+        if name.error:
+            return Lookup(tuple(found), name.error)
+        if name.name is None:
+            continue
+        claim = cluster.claim(pod.namespace, name.name)
+        error = _unusable(pod, name, claim)
+        if claim is None or error:
+            return Lookup(tuple(found), error)
+        found.append(FoundClaim(entry.name, claim))
+    return Lookup(tuple(found))
+
+
+def _unusable(pod: Pod, name: ClaimName, claim: ResourceClaim | None) -> str:
+    if claim is None:
+        return f"resourceclaim.resource.k8s.io {quote(name.name or '')} not found"
+    if claim.metadata.deletion_timestamp is not None:
+        return f"resourceclaim {quote(claim.name)} is being deleted"
+    return is_for_pod(pod, claim) if name.must_check_owner else ""
