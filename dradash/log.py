@@ -1,0 +1,31 @@
+"""One log format for every process: time, level, logger, message, on standard error."""
+
+from __future__ import annotations
+
+import logging.config
+from typing import Any
+
+
+def config(*, debug: bool = False) -> dict[str, Any]:
+    """For logging.config.dictConfig and Django's LOGGING."""
+    quiet = "INFO" if debug else "WARNING"
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {
+            "line": {"format": "%(asctime)s.%(msecs)03d %(levelname)s %(name)s: %(message)s", "datefmt": "%H:%M:%S"}
+        },
+        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+        "root": {"handlers": ["stderr"], "level": "INFO"},
+        "loggers": {
+            "dradash": {"level": "DEBUG" if debug else "INFO"},
+            # These tell of every start, connection, task and request, at INFO.
+            "uvicorn": {"level": quiet, "handlers": [], "propagate": True},
+            "celery": {"level": quiet},
+            "kombu": {"level": quiet},
+        },
+    }
+
+
+def configure(*, debug: bool = False) -> None:
+    logging.config.dictConfig(config(debug=debug))

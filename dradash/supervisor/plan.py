@@ -1,0 +1,148 @@
+"""Which processes one `up` consists of, with their command lines and settings. Starts nothing."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from dradash.lifecycle import NOTIFY_SOCKET
+from dradash.store import embedded
+from dradash.supervisor import listen, probes
+from dradash.supervisor.child import Spec
+from dradash.supervisor.kubeconfig import Target
+
+ROOT: Final = Path(__file__).resolve().parents[2]  # holds manage.py, templates and static
+STOP_USERS, STOP_CLUSTER, STOP_REDIS = range(3)
+DEMO: Final = "demo"
+REPORT: Final = "Start again with DRADASH_DEBUG=1 to see more."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What `manage.py up` was asked for; paths are absolute."""
+
+    host: str
+    port: int  # of the listening socket: never 0
+    fd: int  # of the listening socket
+    judges: int = 2
+    demo: bool = False
+    scenario: str = ""
+    seed: int = 0
+    replay: str = ""
+    speed: float = 1.0
+    target: Target | None = None  # None with demo and replay
+
+    @property
+    def simulated(self) -> bool:
+        return self.demo or bool(self.replay)
+
+
+def plan(options: Options, workdir: Path, env: Mapping[str, str]) -> list[Spec]:
+    """The children, in the order of their log names. Notification sockets are made in `workdir`."""
+    socket_path = workdir / "redis.sock"
+    own_redis = not env.get("REDIS_URL", "").strip()
+    shared = _shared_env(options, workdir, env)
+    specs = []
+    base: tuple[str, ...] = ()
+    if own_redis:
+        shared["REDIS_URL"] = f"unix://{socket_path}?db=0"
+        specs.append(_redis(socket_path))
+        base = ("redis",)
+    watch_after = base
+    if options.simulated:
+        specs.append(_cluster(options, workdir, shared))
+        watch_after = (*base, "cluster")
+    specs.append(_worker("watch", shared, workdir, watch_after, "--watch", "-P", "solo"))
+    specs.append(_worker("judge", shared, workdir, base, "-P", "prefork", "-c", str(options.judges)))
+    specs.append(_web(options, shared, workdir, base))
+    return specs
+
+
+def _shared_env(options: Options, workdir: Path, env: Mapping[str, str]) -> dict[str, str]:
+    """Settings of every process. What the user has set stays, except what the command line says."""
+    shared = {
+        "PYTHONUNBUFFERED": "1",
+        "DRADASH_HOST": options.host,
+        "DRADASH_PORT": str(options.port),
+        "DRADASH_CLUSTER": env.get("DRADASH_CLUSTER", "").strip() or _cluster_name(options, env),
+        # One key for one run: sessions survive a reload of the page, not of dradash, unless the user sets a key.
+        "DRADASH_SECRET_KEY": env.get("DRADASH_SECRET_KEY", "").strip() or secrets.token_urlsafe(48),
+        "DRADASH_KUBECONFIG": str(workdir / "kubeconfig") if options.simulated else "",
+        "DRADASH_CONTEXT": "",
+        NOTIFY_SOCKET: "",  # systemd's is the supervisor's alone
+    }
+    if options.target is not None:
+        shared["DRADASH_KUBECONFIG"] = options.target.kubeconfig
+        shared["DRADASH_CONTEXT"] = options.target.context
+    return shared
+
+
+def _cluster_name(options: Options, env: Mapping[str, str]) -> str:
+    """Simulated clusters that share a Redis must not share a model; the port is theirs alone on this machine."""
+    if options.target is not None:
+        return re.sub(r"[^A-Za-z0-9._-]+", "-", options.target.name).strip("-") or "default"
+    return f"{DEMO}-{options.port}" if env.get("REDIS_URL", "").strip() else DEMO
+
+
+def _redis(socket_path: Path) -> Spec:
+    return Spec(
+        name="redis",
+        argv=tuple(embedded.command_line(socket_path)),
+        ready=probes.redis_answers(socket_path),
+        stop_rank=STOP_REDIS,
+        advice="Set REDIS_URL to use another Redis.",
+    )
+
+
+def _cluster(options: Options, workdir: Path, shared: Mapping[str, str]) -> Spec:
+    kubeconfig = workdir / "kubeconfig"
+    what = ["--seed", str(options.seed)]
+    if options.scenario:
+        what += ["--scenario", options.scenario]
+    if options.replay:
+        what = ["--replay", options.replay, "--speed", str(options.speed)]
+    return Spec(
+        name="cluster",
+        argv=(sys.executable, "manage.py", "sim", "--port", "0", "--kubeconfig", str(kubeconfig), *what),
+        env=shared,
+        ready=probes.file_written(kubeconfig),
+        stop_rank=STOP_CLUSTER,
+        advice=REPORT,
+    )
+
+
+def _worker(name: str, shared: Mapping[str, str], workdir: Path, after: tuple[str, ...], *options: str) -> Spec:
+    notification = probes.Notification(workdir / f"{name}.notify")
+    return Spec(
+        name=name,
+        argv=(
+            *(sys.executable, "-m", "celery", "-q", "-A", "dradash.celery", "worker"),
+            *("-n", f"{name}@%h", "-Q", f"{name}.{shared['DRADASH_CLUSTER']}"),
+            *("--without-gossip", "--without-mingle", "--without-heartbeat"),
+            *options,
+        ),
+        env={**shared, NOTIFY_SOCKET: str(notification.path)},
+        after=after,
+        ready=notification,
+        stop_rank=STOP_USERS,
+        advice=REPORT,
+    )
+
+
+def _web(options: Options, shared: Mapping[str, str], workdir: Path, after: tuple[str, ...]) -> Spec:
+    notification = probes.Notification(workdir / "web.notify")
+    return Spec(
+        name="web",
+        argv=(sys.executable, "manage.py", "web", "--fd", str(options.fd)),
+        env={**shared, NOTIFY_SOCKET: str(notification.path)},
+        after=after,
+        ready=probes.every(notification, probes.http_answers(listen.reachable(options.host), options.port, "/")),
+        stop_rank=STOP_USERS,
+        pass_fds=(options.fd,),
+        advice=REPORT,
+    )
