@@ -39,7 +39,7 @@ class KindState(msgspec.Struct, frozen=True):
 
 
 class Sink(Protocol):
-    """Called from one thread per kind, never by two at once for the same kind, and never after Informer.stop.
+    """Called by one thread at a time for each kind (several kinds at once), and not after Informer.stop.
 
     A call that blocks holds the kind's reader back (back-pressure). A call that raises ends the informer: what was
     to be delivered would be lost otherwise, so the owner starts a new informer, which lists again.

@@ -38,6 +38,42 @@ class Unavailable(SourceError):
     """No connection, a time-out, a 5xx, or an answer that is not understood."""
 
 
+class _StatusDetails(msgspec.Struct, rename="camel"):
+    retry_after_seconds: float | None = None
+
+
+class _Status(msgspec.Struct):
+    """metav1.Status, the API server's way to say what went wrong."""
+
+    code: int | None = None
+    reason: str | None = None
+    message: str | None = None
+    details: _StatusDetails | None = None
+
+
+_ERRORS: Final[dict[int, type[SourceError]]] = {401: Forbidden, 403: Forbidden, 404: NotServed, 410: Gone}
+_LONGEST_MESSAGE: Final = 500  # characters; a proxy's error page may be large
+
+
+def error_of_status(raw: bytes, code: int = 0, retry_after: float | None = None) -> SourceError:
+    """The error that a Status names: an ERROR event's object, or the body of a response with HTTP status `code`.
+
+    The body of a response need not be a Status (proxies answer with a page of their own). retry_after is what the
+    response's header asks for, in seconds.
+    """
+    try:
+        status = msgspec.json.decode(raw, type=_Status)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        text = raw[:_LONGEST_MESSAGE].decode(errors="replace").strip()
+        status = _Status(message=f"HTTP {code}: {text}" if code else "an error that cannot be read")
+    code = code or status.code or 0
+    message = (status.message or status.reason or f"error {code} without a message")[:_LONGEST_MESSAGE]
+    if code == 429:
+        asked = status.details.retry_after_seconds if status.details else None
+        return TooManyRequests(message, asked if retry_after is None else retry_after)
+    return _ERRORS.get(code, Unavailable)(message)
+
+
 class ListPage(msgspec.Struct, frozen=True):
     items: tuple[bytes, ...]  # each object's JSON
     resource_version: str

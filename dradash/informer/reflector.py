@@ -1,0 +1,394 @@
+"""List and watch of one kind as a pure state machine (client-go: tools/cache Reflector, without its I/O).
+
+The caller does what `next_action` says, gives the answer to `receive` with the time, and delivers what comes out:
+
+    Discover -> Discovered     which resources the API server serves
+    List     -> Listed         one page; the last one gives a Replaced
+    Watch    -> Opened         from the last resourceVersion
+    Read     -> Received | Ended
+    Wait                       no answer; ask for the next action afterwards
+    any of them -> Failed      with one of source.py's errors
+
+No clock, no random and no thread here: `now` (Unix seconds) and the random numbers are arguments. The rules are the
+two tables at the end of the file; what is in neither is a bug of the caller and raises KeyError.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from dradash.informer import objects
+from dradash.informer.backoff import Backoff
+from dradash.informer.messages import (
+    Action,
+    Answer,
+    Changed,
+    Discover,
+    Discovered,
+    Emission,
+    Ended,
+    Failed,
+    List,
+    Listed,
+    Opened,
+    Read,
+    Received,
+    Replaced,
+    Wait,
+    Watch,
+)
+from dradash.informer.sink import KindState, ObjectEvent
+from dradash.informer.source import (
+    Forbidden,
+    Gone,
+    NotServed,
+    SourceError,
+    TooManyRequests,
+    Unavailable,
+    WatchEvent,
+    error_of_status,
+)
+from dradash.kinds.registry import Kind, MalformedObject, decode
+
+# client-go's reflector backs off from 0.8 s to 30 s. Ours starts lower, because a page shows how old it is.
+QUICK: Final = Backoff(base=0.5, cap=30.0)
+# A permission or a resource that is missing comes back when a person acts: look rarely.
+SLOW: Final = Backoff(base=30.0, cap=300.0)
+LONGEST_RETRY_AFTER: Final = 300.0  # a server (or a proxy) that asks for more is not believed
+SHORT_WATCH: Final = 1.0  # a watch that ends sooner, and brought nothing, counts as a failure
+SILENCE_GRACE: Final = 30.0  # beyond the asked time-out; then the connection is taken for dead
+REPORT_EVERY: Final = 5.0  # seconds between states that differ in counters only
+RESUMES_BEFORE_RELIST: Final = 5  # failures in a row of a watch, after which its resourceVersion is not trusted
+
+
+class Phase(enum.Enum):
+    DISCOVERING = "discovering"
+    LISTING = "listing"
+    CONNECTING = "connecting"
+    READING = "reading"
+
+
+class Reflector:
+    """One kind. `keep` (key, JSON) decides what is delivered; what it refuses is not held, not even as a key."""
+
+    def __init__(
+        self,
+        kind: Kind,
+        *,
+        random: Callable[[], float],
+        keep: Callable[[str, bytes], bool] | None = None,
+        limit: int = 500,
+        timeout: int = 300,
+    ) -> None:
+        self.kind = kind
+        self.phase = Phase.DISCOVERING
+        self._keep = keep
+        self._random = random
+        self._limit = limit
+        self._timeout = timeout
+        self._state = KindState(kind.plural)
+        self._reported: KindState | None = None
+        self._reported_at = 0.0
+        self._delay = 0.0  # to wait before the next action
+        # The list under way:
+        self._items: dict[str, bytes] = {}
+        self._token = ""
+        self._list_version = ""  # resourceVersion of its first page: a watch from there misses nothing
+        self._whole = False  # without limit, because continue tokens expired twice
+        self._expired_tokens = 0
+        # The watch:
+        self._version = ""  # API version
+        self.resume_from = ""
+        self._opened_at = 0.0
+        self._heard_at = 0.0
+        self._heard_anything = False
+        self._synced_once = False
+        # Failures in a row, by what ends the row: a list page, word from a watch, an allowed request.
+        self._list_failures = 0
+        self._watch_failures = 0
+        self._refusals = 0
+
+    # -- what to do ----------------------------------------------------------------------------------------------
+
+    def next_action(self) -> Action:
+        """What to do now. A Wait is asked for once, then comes what was waited for."""
+        if self._delay > 0:
+            seconds, self._delay = self._delay, 0.0
+            return Wait(seconds)
+        return _ACTIONS[self.phase](self)
+
+    def _list(self) -> List:
+        return List(self._version, 0 if self._whole else self._limit, self._token)
+
+    def _watch(self) -> Watch:
+        return Watch(self._version, self.resume_from, self._timeout)
+
+    def is_silent(self, now: float) -> bool:
+        """The watch should have ended long ago and nothing comes: close it, and the reader will open another."""
+        return self.phase is Phase.READING and now - self._heard_at > self._timeout + SILENCE_GRACE
+
+    # -- what came of it -----------------------------------------------------------------------------------------
+
+    def receive(self, answer: Answer, now: float) -> list[Emission]:
+        """Take the answer to the last action; what comes back is to be delivered in order."""
+        emissions = _TRANSITIONS[self.phase, type(answer)](self, answer, now)
+        return [*emissions, *self._report(now)]
+
+    def tick(self, now: float) -> list[Emission]:
+        """Call it every second or so: a watch that has been open for a while is well, though nothing comes."""
+        if self.phase is Phase.READING and now - self._opened_at >= SHORT_WATCH:
+            self._is_well(now)
+        return self._report(now)
+
+    def _is_well(self, now: float, **fields: Any) -> None:
+        self._watch_failures = self._refusals = 0
+        self._change(now, state="synced", error="", **fields)
+
+    def _report(self, now: float) -> list[Emission]:
+        """The state if somebody should know: at once when it means something else, counters now and then."""
+        last = self._reported
+        if last == self._state:
+            return []
+        if last is not None and _signs(last) == _signs(self._state) and now - self._reported_at < REPORT_EVERY:
+            return []
+        self._reported, self._reported_at = self._state, now
+        return [self._state]
+
+    def _discovered(self, answer: Discovered, now: float) -> list[Emission]:
+        version = self._served_version(answer.served)
+        if version is None:
+            return self._refused(NotServed(f"the API server does not serve {self._wanted_versions()}"), now)
+        self._refusals = self._list_failures = 0
+        self._version = version
+        self._begin_list()
+        self._change(now, version=version, error="", state=self._while_listing())
+        return []
+
+    def _while_listing(self) -> str:
+        """A relist of a synced kind is no news; after anything worse the data are old until it is done."""
+        if not self._synced_once:
+            return "syncing"
+        return "synced" if self._state.state == "synced" else "stale"
+
+    def _served_version(self, served: Mapping[str, frozenset[str]]) -> str | None:
+        for version in self.kind.versions:
+            group_version = f"{self.kind.group}/{version}" if self.kind.group else version
+            if self.kind.plural in served.get(group_version, frozenset()):
+                return version
+        return None
+
+    def _wanted_versions(self) -> str:
+        prefix = f"{self.kind.group}/" if self.kind.group else ""
+        return " or ".join(f"{prefix}{version} {self.kind.plural}" for version in self.kind.versions)
+
+    def _begin_list(self) -> None:
+        self.phase = Phase.LISTING
+        self._items, self._token, self._list_version = {}, "", ""
+
+    def _listed(self, answer: Listed, now: float) -> list[Emission]:
+        page = answer.page
+        if not page.resource_version:
+            return self._failed(Failed(Unavailable("the list names no resourceVersion")), now)
+        self._list_failures = self._refusals = 0
+        self._list_version = self._list_version or page.resource_version
+        malformed = sum(not self._take(raw) for raw in page.items)
+        malformed += self._state.malformed
+        self._change(now, state=self._while_listing(), error="", seen=now, malformed=malformed)
+        self._token = page.continue_token
+        return [] if self._token else self._replace(now)
+
+    def _take(self, raw: bytes) -> bool:
+        """Add one item of the list. False when it is malformed; it is kept all the same if it has a name."""
+        try:
+            key = objects.identity(raw).key
+            if self._keep is not None and not self._keep(key, raw):
+                return True
+            item = objects.normalized(raw, self.kind, self._version)
+        except MalformedObject:
+            return False
+        self._items[key] = item
+        return self._is_readable(item)
+
+    def _is_readable(self, item: bytes) -> bool:
+        try:
+            decode(self.kind.struct, item)
+        except MalformedObject:
+            return False
+        return True
+
+    def _replace(self, now: float) -> list[Emission]:
+        items, version = self._items, self._list_version
+        relists = self._state.relists + 1 if self._synced_once else 0
+        self._items = {}
+        self._whole, self._expired_tokens = False, 0
+        self.resume_from, self._synced_once = version, True
+        self.phase = Phase.CONNECTING
+        self._change(now, state="synced", error="", resource_version=version, relists=relists)
+        return [Replaced(items, version)]
+
+    def _opened(self, _answer: Opened, now: float) -> list[Emission]:
+        self.phase = Phase.READING
+        self._opened_at = self._heard_at = now
+        self._heard_anything = False
+        return []
+
+    def _received(self, answer: Received, now: float) -> list[Emission]:
+        self._heard_at = now
+        kept: list[ObjectEvent] = []
+        malformed = 0
+        failure: Failed | None = None
+        for event in answer.events:
+            if event.type == "ERROR":
+                failure = Failed(error_of_status(event.object))
+                break  # the API server sends nothing after it
+            try:
+                self._take_event(event, kept)
+            except MalformedObject:
+                malformed += 1
+        self._count(answer, kept, malformed, now)
+        emissions: list[Emission] = [Changed(tuple(kept), self.resume_from)] if kept else []
+        return emissions + (self._failed(failure, now) if failure else [])
+
+    def _take_event(self, event: WatchEvent, kept: list[ObjectEvent]) -> None:
+        if event.type == "BOOKMARK":
+            self._advance(objects.resource_version(event.object))
+            return
+        if event.type not in ("ADDED", "MODIFIED", "DELETED"):
+            raise MalformedObject(f"a watch event of type {event.type!r}")
+        identity = objects.identity(event.object)
+        self._advance(identity.resource_version)
+        if self._keep is None or self._keep(identity.key, event.object):
+            item = objects.normalized(event.object, self.kind, self._version)
+            kept.append(ObjectEvent(event.type, identity.key, item))
+
+    def _advance(self, resource_version: str) -> None:
+        # "" and "0" mean "any" to the API server: a watch resumed from there would miss deletions.
+        if resource_version not in ("", "0"):
+            self.resume_from = resource_version
+
+    def _count(self, answer: Received, kept: list[ObjectEvent], malformed: int, now: float) -> None:
+        unreadable = sum(not self._is_readable(event.object) for event in kept)
+        if len(answer.events) > malformed + sum(event.type == "ERROR" for event in answer.events):
+            self._heard_anything = True
+            self._is_well(now)
+        self._change(
+            now,
+            seen=now,
+            resource_version=self.resume_from,
+            events=self._state.events + sum(event.type not in ("BOOKMARK", "ERROR") for event in answer.events),
+            malformed=self._state.malformed + malformed + unreadable,
+        )
+
+    def _ended(self, _answer: Ended, now: float) -> list[Emission]:
+        """The server ended the watch: usual after the time-out; at once and empty-handed it is a failure."""
+        if now - self._opened_at >= SHORT_WATCH:
+            self.phase = Phase.CONNECTING
+            self._is_well(now, seen=now)
+            return []
+        if self._heard_anything:
+            # It makes progress, but one connection per event must not become a busy loop either.
+            self.phase = Phase.CONNECTING
+            self._delay = QUICK.delay(1, self._random())
+            return []
+        return self._failed(Failed(Unavailable("the API server ends the watch at once")), now)
+
+    # -- failures ------------------------------------------------------------------------------------------------
+
+    def _failed(self, answer: Failed, now: float) -> list[Emission]:
+        reaction = next(react for kind, react in _REACTIONS if isinstance(answer.error, kind))
+        if self.phase is Phase.READING:
+            self.phase = Phase.CONNECTING
+        return reaction(self, answer.error, now)
+
+    def _gone(self, error: SourceError, now: float) -> list[Emission]:
+        if self.phase is Phase.LISTING:
+            return self._token_expired(error, now)
+        # What we know is too old to go on from. The first relist is at once, a storm of them is slowed down.
+        self._watch_failures += 1
+        if self._watch_failures > 1:
+            self._delay = QUICK.delay(self._watch_failures - 1, self._random())
+            self._change(now, error=str(error))
+        self._begin_list()
+        return []
+
+    def _token_expired(self, error: SourceError, now: float) -> list[Emission]:
+        if not self._token:
+            return self._unavailable(error, now)  # 410 to a fresh list: no token of ours is to blame
+        self._expired_tokens += 1
+        self._whole = self._expired_tokens > 1
+        self._begin_list()
+        return []
+
+    def _refused(self, error: SourceError, now: float) -> list[Emission]:
+        self._refusals += 1
+        self._delay = SLOW.delay(self._refusals, self._random())
+        state = "forbidden" if isinstance(error, Forbidden) else "notServed"
+        if isinstance(error, NotServed):
+            self.phase = Phase.DISCOVERING
+        self._change(now, state=state, error=str(error))
+        return []
+
+    def _throttled(self, error: SourceError, now: float) -> list[Emission]:
+        emissions = self._unavailable(error, now)
+        asked = error.retry_after if isinstance(error, TooManyRequests) else None
+        self._delay = max(self._delay, min(asked or 0.0, LONGEST_RETRY_AFTER))
+        return emissions
+
+    def _unavailable(self, error: SourceError, now: float) -> list[Emission]:
+        failures = self._count_failure()
+        self._delay = QUICK.delay(failures, self._random())
+        # One lost connection is daily life (a load balancer, a restart): it is stale when the second try fails too.
+        stale = self._synced_once and (failures > 1 or self.phase is not Phase.CONNECTING)
+        self._change(now, error=str(error), state="stale" if stale else self._state.state)
+        return []
+
+    def _count_failure(self) -> int:
+        if self.phase is not Phase.CONNECTING:
+            self._list_failures += 1
+            return self._list_failures
+        self._watch_failures += 1
+        if self._watch_failures % RESUMES_BEFORE_RELIST == 0:
+            self._begin_list()
+        return self._watch_failures
+
+    def _change(self, now: float, **fields: Any) -> None:
+        since = now if fields.get("state", self._state.state) != self._state.state else self._state.since
+        self._state = msgspec.structs.replace(self._state, since=since, **fields)
+
+
+def _signs(state: KindState) -> tuple[object, ...]:
+    """What a reader must learn at once when it changes; counters can wait."""
+    return (state.state, state.version, state.error, state.relists)
+
+
+_ACTIONS: Final[dict[Phase, Callable[[Reflector], Action]]] = {
+    Phase.DISCOVERING: lambda _: Discover(),
+    Phase.LISTING: Reflector._list,
+    Phase.CONNECTING: Reflector._watch,
+    Phase.READING: lambda _: Read(),
+}
+
+_TRANSITIONS: Final[dict[tuple[Phase, type[Answer]], Callable[[Reflector, Any, float], list[Emission]]]] = {
+    (Phase.DISCOVERING, Discovered): Reflector._discovered,
+    (Phase.DISCOVERING, Failed): Reflector._failed,
+    (Phase.LISTING, Listed): Reflector._listed,
+    (Phase.LISTING, Failed): Reflector._failed,
+    (Phase.CONNECTING, Opened): Reflector._opened,
+    (Phase.CONNECTING, Failed): Reflector._failed,
+    (Phase.READING, Received): Reflector._received,
+    (Phase.READING, Ended): Reflector._ended,
+    (Phase.READING, Failed): Reflector._failed,
+}
+
+# The first class that fits decides.
+_REACTIONS: Final[tuple[tuple[type[SourceError], Callable[[Reflector, SourceError, float], list[Emission]]], ...]] = (
+    (Gone, Reflector._gone),
+    (Forbidden, Reflector._refused),
+    (NotServed, Reflector._refused),
+    (TooManyRequests, Reflector._throttled),
+    (SourceError, Reflector._unavailable),
+)
