@@ -1,0 +1,65 @@
+"""The resources that the simulated API server serves: one table, read by storage, discovery, routing and printing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from dradash.kinds.registry import KINDS, Kind
+
+VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+STATUS_VERBS: Final = ("get", "patch", "update")
+
+
+class Resource(msgspec.Struct, frozen=True):
+    """A served resource. All `versions` (the first is preferred) share one storage, keyed by the plural."""
+
+    plural: str
+    singular: str
+    kind: str
+    group: str
+    versions: tuple[str, ...]
+    namespaced: bool
+    has_status: bool = False
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+
+    @property
+    def qualified(self) -> str:
+        """`resourceclaims.resource.k8s.io`, as error messages name the resource."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    def api_version(self, version: str = "") -> str:
+        version = version or self.versions[0]
+        return f"{self.group}/{version}" if self.group else version
+
+    @property
+    def list_kind(self) -> str:
+        return f"{self.kind}List"
+
+
+_SHORT: Final = {"pods": ("po",), "nodes": ("no",), "namespaces": ("ns",), "events": ("ev",)}
+_CATEGORIES: Final = {"pods": ("all",)}
+_WITH_STATUS: Final = ("pods", "nodes", "namespaces", "resourceclaims", "podschedulingcontexts")
+
+
+def from_kind(kind: Kind, versions: tuple[str, ...] = ()) -> Resource:
+    """A watched kind as a served resource, in `versions` if given, else in all that the kind knows."""
+    return Resource(
+        plural=kind.plural,
+        singular=kind.singular,
+        kind=kind.kind,
+        group=kind.group,
+        versions=versions or kind.versions,
+        namespaced=kind.namespaced,
+        has_status=kind.plural in _WITH_STATUS,
+        short_names=_SHORT.get(kind.plural, ()),
+        categories=_CATEGORIES.get(kind.plural, ()),
+    )
+
+
+def served(plurals: Iterable[str] = ()) -> tuple[Resource, ...]:
+    """Those of the registry's kinds, or all of them: what a 1.30 cluster with classic DRA serves."""
+    return tuple(from_kind(KINDS[plural]) for plural in (plurals or KINDS))
