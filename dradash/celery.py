@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import click
 from celery import Celery
-from celery.platforms import SecurityWarning
+from celery.exceptions import SecurityWarning
 from celery.signals import setup_logging, worker_process_init, worker_ready
 
 from dradash import lifecycle, log
@@ -30,11 +30,6 @@ def judge_queue(cluster: str) -> str:
     return f"judge.{cluster}"
 
 
-def watch_queue(cluster: str) -> str:
-    """Nothing is ever sent to it: a Celery worker must have a queue, and the watch worker must not get tasks."""
-    return f"watch.{cluster}"
-
-
 def broker_url(redis_url: str) -> str:
     """kombu's spelling of redis-py's URL: unix:///path?db=1 is redis+socket:///path?virtual_host=1 there."""
     parts = urlsplit(redis_url)
@@ -46,7 +41,8 @@ def broker_url(redis_url: str) -> str:
 
 
 def create_app(conf: Conf) -> Celery:
-    celery = Celery("dradash", broker=broker_url(conf.redis_url), set_as_current=True)
+    # fixups: without Celery's Django fix-up the workers start without Django, which they do not need.
+    celery = Celery("dradash", broker=broker_url(conf.redis_url), set_as_current=True, fixups=[])
     celery.conf.update(
         accept_content=["json"],
         broker_connection_retry_on_startup=True,

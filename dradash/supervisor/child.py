@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from dradash import lifecycle
-from dradash.supervisor.probes import Probe
+from dradash.supervisor.probes import Notification, Probe
 
 LINE_LIMIT: Final = 64 * 1024  # bytes; a longer line is shown in pieces
 TAIL: Final = 20  # lines kept for the report on a crash
@@ -27,6 +27,7 @@ class Spec:
     name: str
     argv: tuple[str, ...]
     ready: Probe
+    notify: Path | None = None  # where to open a socket on which the child says that it is ready, besides `ready`
     env: Mapping[str, str] = field(default_factory=dict)  # over the supervisor's own
     after: tuple[str, ...] = ()  # names of those that must be ready first
     stop_rank: int = 0
@@ -51,16 +52,19 @@ class Child:
         self._process: asyncio.subprocess.Process | None = None
         self._pump: asyncio.Task[None] | None = None
         self._pipe: asyncio.ReadTransport | None = None
+        self._notification: Notification | None = None
 
     async def start(self, cwd: Path) -> None:
         """Raises OSError. Its own session: Ctrl-C on the terminal reaches only the supervisor, which stops in order."""
+        if self.spec.notify is not None:
+            self._notification = Notification(self.spec.notify)
         # A pipe of our own: with stdout=PIPE asyncio reports the end only when every grandchild has closed it as well.
         output, inherited = os.pipe()
         try:
             self._process = await asyncio.create_subprocess_exec(
                 *self.spec.argv,
                 cwd=cwd,
-                env={**os.environ, **self.spec.env},
+                env={**os.environ, **self.spec.env, lifecycle.NOTIFY_SOCKET: str(self.spec.notify or "")},
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=inherited,
                 stderr=asyncio.subprocess.STDOUT,
@@ -78,6 +82,12 @@ class Child:
         loop = asyncio.get_running_loop()
         self._pipe, _ = await loop.connect_read_pipe(lambda: protocol, os.fdopen(output, "rb", buffering=0))
         self._pump = asyncio.create_task(self._read(reader))
+
+    async def is_ready(self) -> bool:
+        """One look."""
+        if self._notification is not None and not self._notification.received():
+            return False
+        return await self.spec.ready()
 
     async def _read(self, stdout: asyncio.StreamReader) -> None:
         rest = b""
@@ -139,4 +149,6 @@ class Child:
             self._pump.cancel()
         if self._pipe is not None:
             self._pipe.close()
+        if self._notification is not None:
+            self._notification.close()
         return in_time

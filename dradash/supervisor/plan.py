@@ -10,15 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from dradash.lifecycle import NOTIFY_SOCKET
 from dradash.store import embedded
 from dradash.supervisor import listen, probes
 from dradash.supervisor.child import Spec
+from dradash.supervisor.errors import StartError
 from dradash.supervisor.kubeconfig import Target
 
 ROOT: Final = Path(__file__).resolve().parents[2]  # holds manage.py, templates and static
 STOP_USERS, STOP_CLUSTER, STOP_REDIS = range(3)
 DEMO: Final = "demo"
+# Nothing is ever sent to the queue: a Celery worker must have one, and the watch worker must not get tasks.
+WATCH: Final = ("-Q", "watch", "--watch", "-P", "solo")
 REPORT: Final = "Start again with DRADASH_DEBUG=1 to see more."
 
 
@@ -43,21 +45,21 @@ class Options:
 
 
 def plan(options: Options, workdir: Path, env: Mapping[str, str]) -> list[Spec]:
-    """The children, in the order of their log names. Notification sockets are made in `workdir`."""
+    """The children, in the order of their log names. Raises StartError."""
     socket_path = workdir / "redis.sock"
     own_redis = not env.get("REDIS_URL", "").strip()
     shared = _shared_env(options, workdir, env)
     specs = []
     base: tuple[str, ...] = ()
     if own_redis:
-        shared["REDIS_URL"] = f"unix://{socket_path}?db=0"
+        shared["REDIS_URL"] = embedded.url(socket=socket_path)
         specs.append(_redis(socket_path))
         base = ("redis",)
     watch_after = base
     if options.simulated:
         specs.append(_cluster(options, workdir, shared))
         watch_after = (*base, "cluster")
-    specs.append(_worker("watch", shared, workdir, watch_after, "--watch", "-P", "solo"))
+    specs.append(_worker("watch", shared, workdir, watch_after, *WATCH))
     specs.append(_worker("judge", shared, workdir, base, "-P", "prefork", "-c", str(options.judges)))
     specs.append(_web(options, shared, workdir, base))
     return specs
@@ -74,7 +76,6 @@ def _shared_env(options: Options, workdir: Path, env: Mapping[str, str]) -> dict
         "DRADASH_SECRET_KEY": env.get("DRADASH_SECRET_KEY", "").strip() or secrets.token_urlsafe(48),
         "DRADASH_KUBECONFIG": str(workdir / "kubeconfig") if options.simulated else "",
         "DRADASH_CONTEXT": "",
-        NOTIFY_SOCKET: "",  # systemd's is the supervisor's alone
     }
     if options.target is not None:
         shared["DRADASH_KUBECONFIG"] = options.target.kubeconfig
@@ -90,9 +91,13 @@ def _cluster_name(options: Options, env: Mapping[str, str]) -> str:
 
 
 def _redis(socket_path: Path) -> Spec:
+    try:
+        argv = tuple(embedded.command(socket_path.parent, socket=socket_path))
+    except embedded.NoServer as error:
+        raise StartError(str(error)) from error
     return Spec(
         name="redis",
-        argv=tuple(embedded.command_line(socket_path)),
+        argv=argv,
         ready=probes.redis_answers(socket_path),
         stop_rank=STOP_REDIS,
         advice="Set REDIS_URL to use another Redis.",
@@ -117,31 +122,31 @@ def _cluster(options: Options, workdir: Path, shared: Mapping[str, str]) -> Spec
 
 
 def _worker(name: str, shared: Mapping[str, str], workdir: Path, after: tuple[str, ...], *options: str) -> Spec:
-    notification = probes.Notification(workdir / f"{name}.notify")
     return Spec(
         name=name,
         argv=(
             *(sys.executable, "-m", "celery", "-q", "-A", "dradash.celery", "worker"),
-            *("-n", f"{name}@%h", "-Q", f"{name}.{shared['DRADASH_CLUSTER']}"),
+            *("-n", f"{name}@%h"),
             *("--without-gossip", "--without-mingle", "--without-heartbeat"),
             *options,
         ),
-        env={**shared, NOTIFY_SOCKET: str(notification.path)},
+        env=shared,
         after=after,
-        ready=notification,
+        ready=probes.at_once,
+        notify=workdir / f"{name}.notify",
         stop_rank=STOP_USERS,
         advice=REPORT,
     )
 
 
 def _web(options: Options, shared: Mapping[str, str], workdir: Path, after: tuple[str, ...]) -> Spec:
-    notification = probes.Notification(workdir / "web.notify")
     return Spec(
         name="web",
         argv=(sys.executable, "manage.py", "web", "--fd", str(options.fd)),
-        env={**shared, NOTIFY_SOCKET: str(notification.path)},
+        env=shared,
         after=after,
-        ready=probes.every(notification, probes.http_answers(listen.reachable(options.host), options.port, "/")),
+        ready=probes.http_answers(listen.reachable(options.host), options.port, "/healthz"),
+        notify=workdir / "web.notify",
         stop_rank=STOP_USERS,
         pass_fds=(options.fd,),
         advice=REPORT,

@@ -24,6 +24,11 @@ async def _unix(path: Path) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio
         writer.close()
 
 
+async def at_once() -> bool:
+    """For a child that says itself when it is ready."""
+    return True
+
+
 def redis_answers(path: Path) -> Probe:
     """PING over the server's unix socket. Spoken by hand: only the store knows a Redis client."""
 
@@ -77,20 +82,10 @@ class Notification:
         self._sock.setblocking(False)
         self._sock.bind(str(path))
 
-    async def __call__(self) -> bool:
+    def received(self) -> bool:
         with contextlib.suppress(BlockingIOError):
             self._ready |= b"READY=1" in self._sock.recv(4096)
         return self._ready
 
     def close(self) -> None:
         self._sock.close()
-
-
-def every(*probes: Probe) -> Probe:
-    async def probe() -> bool:
-        for one in probes:
-            if not await one():
-                return False
-        return True
-
-    return probe

@@ -101,7 +101,7 @@ class Supervisor:
     async def _until_ready(self, child: Child) -> None:
         try:
             async with asyncio.timeout(self._ready_timeout):
-                while not await child.spec.ready():  # noqa: ASYNC110 - another process: there is no event to await
+                while not await child.is_ready():  # noqa: ASYNC110 - another process: there is no event to await
                     await asyncio.sleep(PROBE_INTERVAL)
         except TimeoutError:
             late = f"{child.spec.name} is not ready after {self._ready_timeout:.0f} s."

@@ -13,19 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from dradash.lifecycle import NOTIFY_SOCKET
 from dradash.supervisor.child import Spec
 from dradash.supervisor.errors import StartError
 from dradash.supervisor.output import Output, printable
-from dradash.supervisor.probes import Notification, Probe, file_written, http_answers
+from dradash.supervisor.probes import Probe, at_once, file_written, http_answers
 from dradash.supervisor.run import Supervisor
 from dradash.supervisor.workdir import LOCK, PREFIX, private_directory, sweep
 
 SLEEPER = "import time; time.sleep(60)"
-
-
-async def at_once() -> bool:
-    return True
 
 
 async def never() -> bool:
@@ -143,14 +138,17 @@ async def test_what_a_child_started_goes_with_it(tmp_path: Path) -> None:
 
 
 async def test_readiness_is_what_the_child_says(tmp_path: Path) -> None:
-    notification = Notification(tmp_path / "web.notify")
-    code = f"from dradash.lifecycle import notify_ready; assert notify_ready()\n{SLEEPER}"
-    env = {NOTIFY_SOCKET: str(notification.path), "PYTHONPATH": str(Path(__file__).parents[2])}
-    run = Run([python("web", code, notification, env=env)])
-    assert not await notification()
+    said = tmp_path / "said"
+    say = f"open({str(said)!r}, 'w').write('x'); assert notify_ready()"
+    code = f"from dradash.lifecycle import notify_ready; {say}\n{SLEEPER}"
+    env = {"PYTHONPATH": str(Path(__file__).parents[2])}
+    silent = Run([python("web", SLEEPER, notify=tmp_path / "1.notify")], ready_timeout=0.2)
+    with pytest.raises(StartError, match="web is not ready"):
+        await silent.supervisor.run(lambda: None)
+    run = Run([python("web", code, env=env, notify=tmp_path / "2.notify")])
     await run.until_told()
-    assert await notification()
-    notification.close()
+    assert said.exists()
+    assert run.announced == 1
 
 
 def test_children_die_with_a_supervisor_that_is_killed(tmp_path: Path) -> None:

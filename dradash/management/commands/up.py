@@ -75,8 +75,8 @@ def up(options: dict[str, Any]) -> None:
     host = options["host"] or conf.host
     listen.refuse_open_door(host, conf.auth)
     target = _target(options, conf)
-    if os.environ.get("REDIS_URL", "").strip():
-        bootstrap.require_store(conf)
+    if os.environ.get("REDIS_URL", "").strip() and (why := bootstrap.why_unavailable(conf)):
+        raise StartError(why)
     port = conf.port if options["port"] is None else options["port"]
     with _listening(host, port) as (fd, bound), private_directory() as workdir:
         chosen = Options(
