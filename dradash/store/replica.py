@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
 
 import msgspec
@@ -28,11 +29,17 @@ class Applied(msgspec.Struct, frozen=True):
 
 
 class Replica:
-    """`cluster`, `verdicts` and `sync` at `revision`. `instance` is "" until the first load."""
+    """`cluster`, `verdicts` and `sync` at `revision`. `instance` is "" until the first load.
 
-    def __init__(self, model: ReadModel, *, with_verdicts: bool = True) -> None:
+    `lock` is held while anything here changes, for those who read from another thread; never while waiting.
+    """
+
+    def __init__(
+        self, model: ReadModel, *, with_verdicts: bool = True, lock: AbstractContextManager[Any] | None = None
+    ) -> None:
         self._model = model
         self._with_verdicts = with_verdicts
+        self._lock = lock or nullcontext()
         self._reset()
 
     def _reset(self) -> None:
@@ -47,15 +54,17 @@ class Replica:
     def load(self) -> None:
         """Read everything anew. Raises StoreUnavailable; the replica is then as it was."""
         loaded = self._model.load()
-        self._reset()
-        self.cluster.nodes.learn_slots(loaded.node_slots)
+        # Built aside: it takes a while for a large cluster, and readers keep the old state until it is whole.
+        cluster = Cluster()
+        cluster.nodes.learn_slots(loaded.node_slots)
         for kind, objects in loaded.objects.items():
             for key, raw in objects.items():
-                self.cluster.put(kind, key, raw, loaded.node_slots.get(key) if kind == "nodes" else None)
-        if self._with_verdicts:
-            self.verdicts = {pod: decode_verdict(raw) for pod, raw in loaded.verdicts.items()}
-        self.sync = dict(loaded.sync)
-        self.instance, self.revision = loaded.instance, loaded.revision
+                cluster.put(kind, key, raw, loaded.node_slots.get(key) if kind == "nodes" else None)
+        verdicts = {pod: decode_verdict(raw) for pod, raw in loaded.verdicts.items()} if self._with_verdicts else {}
+        with self._lock:
+            self._reset()
+            self.cluster, self.verdicts, self.sync = cluster, verdicts, dict(loaded.sync)
+            self.instance, self.revision = loaded.instance, loaded.revision
 
     def catch_up(self, block: float = 0.0, on_change: Callable[[Applied], None] | None = None) -> bool:
         """Apply what is new, waiting up to `block` seconds for the first change.
@@ -78,12 +87,13 @@ class Replica:
         new_nodes = [c.key for c in changes if c.kind == "nodes" and not self.cluster.nodes.has_slot(c.key)]
         if new_nodes:
             self.cluster.nodes.learn_slots(self._model.node_slots(new_nodes))
-        for change in changes:
-            applied = self._apply_one(change)
-            self.revision, self.changed_at = change.revision, change.at
-            self.recent.append(change)
-            if on_change:
-                on_change(applied)
+        with self._lock:
+            for change in changes:
+                applied = self._apply_one(change)
+                self.revision, self.changed_at = change.revision, change.at
+                self.recent.append(change)
+                if on_change:
+                    on_change(applied)
 
     def _apply_one(self, change: Change) -> Applied:
         deleted = change.type == "DELETED"

@@ -1,0 +1,266 @@
+"""A negotiation as rounds, read from the histories of a PodSchedulingContext and of its pod's claims.
+
+Scheduler and drivers talk by writing objects, so each turn is the difference between two states of one object. A round
+begins when the scheduler proposes other nodes, or selects a node again after it had selected one.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from dradash.kinds.claim import IMMEDIATE, ResourceClaim
+from dradash.kinds.schedulingcontext import NODE_LIST_MAX_SIZE, PodSchedulingContext
+
+SCHEDULER: Final = "scheduler"
+
+
+class TurnKind(enum.StrEnum):
+    PROPOSED = "Proposed"  # scheduler: potentialNodes
+    ANSWERED = "Answered"  # driver: unsuitableNodes for one claim
+    SELECTED = "Selected"  # scheduler: selectedNode
+    UNSELECTED = "Unselected"  # scheduler: selectedNode taken back
+    ALLOCATED = "Allocated"  # driver
+    RESERVED = "Reserved"  # scheduler: status.reservedFor grows
+    RELEASED = "Released"  # status.reservedFor shrinks
+    DEALLOCATION_REQUESTED = "DeallocationRequested"  # scheduler
+    DEALLOCATED = "Deallocated"  # driver
+    CREATED = "Created"
+    DELETING = "Deleting"
+    DELETED = "Deleted"
+
+
+class SeenContext(msgspec.Struct, frozen=True):
+    """The context from Unix time `at` on; None: it was deleted then."""
+
+    at: float
+    context: PodSchedulingContext | None
+
+
+class SeenClaim(msgspec.Struct, frozen=True):
+    at: float
+    claim: ResourceClaim | None
+
+
+class Turn(msgspec.Struct, frozen=True):
+    """One move. actor: "scheduler", a driver's name, or "" where the object does not tell who wrote it.
+
+    claim: the pod's name for the claim, "" where the move is about no claim.
+    """
+
+    at: float
+    actor: str
+    kind: TurnKind
+    text: str
+    claim: str = ""
+    nodes: tuple[str, ...] = ()
+
+
+class Round(msgspec.Struct, frozen=True):
+    number: int
+    turns: tuple[Turn, ...]
+
+    @property
+    def started(self) -> float:
+        return self.turns[0].at
+
+
+class Awaited(msgspec.Struct, frozen=True):
+    """A move that has not come yet, and since when it could have (Unix seconds, 0 when the history does not say)."""
+
+    actor: str
+    claim: str
+    what: str
+    since: float
+
+
+class Negotiation(msgspec.Struct, frozen=True):
+    rounds: tuple[Round, ...] = ()
+    awaited: tuple[Awaited, ...] = ()
+    warnings: tuple[str, ...] = ()  # what should not be, such as a selected node that was never proposed
+
+
+def nodes_count(count: int) -> str:
+    return f"{count} node{'' if count == 1 else 's'}"
+
+
+# --- differences -----------------------------------------------------------------------------------------------------
+
+
+def context_turns(
+    at: float, old: PodSchedulingContext | None, new: PodSchedulingContext | None, drivers: Mapping[str, str]
+) -> Iterator[Turn]:
+    """What was done to the context. drivers: the pod's name for a claim -> the driver that answers for it."""
+    if new is None:
+        if old is not None:
+            yield Turn(at, SCHEDULER, TurnKind.DELETED, "ends the negotiation: the PodSchedulingContext is deleted")
+        return
+    before, after = (old or PodSchedulingContext()).spec, new.spec
+    if set(before.potential_nodes) != set(after.potential_nodes):
+        text = f"proposes {nodes_count(len(after.potential_nodes))}"
+        yield Turn(at, SCHEDULER, TurnKind.PROPOSED, text, nodes=after.potential_nodes)
+    if before.selected_node != after.selected_node:
+        if after.selected_node:
+            node = after.selected_node
+            yield Turn(at, SCHEDULER, TurnKind.SELECTED, f"selects {node}", nodes=(node,))
+        else:
+            node = before.selected_node
+            yield Turn(at, SCHEDULER, TurnKind.UNSELECTED, f"no longer selects {node}", nodes=(node,))
+    answered = {s.name: s.unsuitable_nodes for s in (old or PodSchedulingContext()).status.resource_claims}
+    for status in new.status.resource_claims:
+        if answered.get(status.name) != status.unsuitable_nodes:
+            yield _answer(at, new, status.name, status.unsuitable_nodes, drivers)
+
+
+def _answer(
+    at: float, context: PodSchedulingContext, claim: str, unsuitable: tuple[str, ...], drivers: Mapping[str, str]
+) -> Turn:
+    proposed = set(context.spec.potential_nodes)
+    refused = len(proposed.intersection(unsuitable))
+    if not unsuitable:
+        text = f"finds all {nodes_count(len(proposed))} suitable"
+    elif proposed and refused == len(proposed):
+        text = f"finds all {nodes_count(refused)} unsuitable"
+    else:
+        text = f"finds {len(unsuitable)} of {nodes_count(len(proposed))} unsuitable"
+    return Turn(at, drivers.get(claim, ""), TurnKind.ANSWERED, text, claim, unsuitable)
+
+
+def claim_turns(
+    at: float, old: ResourceClaim | None, new: ResourceClaim | None, claim: str = "", driver: str = ""
+) -> Iterator[Turn]:
+    """What was done to a claim. `driver` is used where the claim itself does not name one."""
+    if new is None:
+        if old is not None:
+            yield Turn(at, "", TurnKind.DELETED, "is deleted", claim)
+        return
+    if old is None:
+        yield Turn(at, "", TurnKind.CREATED, "is created", claim)
+    before, after = (old or ResourceClaim()), new
+    driver = after.status.driver_name or before.status.driver_name or driver
+    was, now = before.status, after.status
+    if after.metadata.deletion_timestamp and not before.metadata.deletion_timestamp:
+        yield Turn(at, "", TurnKind.DELETING, "is being deleted", claim)
+    if now.allocation is not None and was.allocation is None:
+        yield Turn(at, driver, TurnKind.ALLOCATED, "allocates", claim)
+    elif now.allocation is None and was.allocation is not None:
+        yield Turn(at, driver, TurnKind.DEALLOCATED, "takes the allocation back", claim)
+    elif now.allocation != was.allocation:
+        yield Turn(at, driver, TurnKind.ALLOCATED, "changes the allocation", claim)
+    if now.deallocation_requested and not was.deallocation_requested:
+        yield Turn(at, SCHEDULER, TurnKind.DEALLOCATION_REQUESTED, "asks for deallocation", claim)
+    reserved = {r.uid: r.name for r in now.reserved_for}
+    had = {r.uid: r.name for r in was.reserved_for}
+    if added := [name for uid, name in reserved.items() if uid not in had]:
+        yield Turn(at, SCHEDULER, TurnKind.RESERVED, f"reserves for {', '.join(added)}", claim)
+    if gone := [name for uid, name in had.items() if uid not in reserved]:
+        yield Turn(at, "", TurnKind.RELEASED, f"no longer reserved for {', '.join(gone)}", claim)
+
+
+# --- rounds ----------------------------------------------------------------------------------------------------------
+
+
+def negotiate(
+    contexts: Sequence[SeenContext], claims: Mapping[str, Sequence[SeenClaim]], drivers: Mapping[str, str]
+) -> Negotiation:
+    """Rounds, what is awaited, and what is wrong.
+
+    contexts and claims: states in order of time, the one in force first. claims, drivers: by the pod's name for it.
+    """
+    turns = _all_turns(contexts, claims, drivers)
+    context = contexts[-1].context if contexts else None
+    latest = {name: states[-1].claim for name, states in claims.items() if states}
+    return Negotiation(
+        rounds=tuple(_rounds(turns)),
+        awaited=tuple(_awaited(context, latest, drivers, turns)) if context else (),
+        warnings=tuple(_warnings(context, latest)) if context else (),
+    )
+
+
+def _all_turns(
+    contexts: Sequence[SeenContext], claims: Mapping[str, Sequence[SeenClaim]], drivers: Mapping[str, str]
+) -> list[Turn]:
+    turns: list[Turn] = []
+    previous: PodSchedulingContext | None = None
+    for seen in contexts:
+        turns += context_turns(seen.at, previous, seen.context, drivers)
+        previous = seen.context
+    for name, states in claims.items():
+        before: ResourceClaim | None = None
+        for state in states:
+            turns += claim_turns(state.at, before, state.claim, name, drivers.get(name, ""))
+            before = state.claim
+    return sorted(turns, key=lambda t: t.at)
+
+
+def _rounds(turns: Sequence[Turn]) -> Iterator[Round]:
+    current: list[Turn] = []
+    number = 1
+    for turn in turns:
+        if current and _begins_round(turn, current):
+            yield Round(number, tuple(current))
+            number, current = number + 1, []
+        current.append(turn)
+    if current:
+        yield Round(number, tuple(current))
+
+
+def _begins_round(turn: Turn, current: Sequence[Turn]) -> bool:
+    kinds = {t.kind for t in current}
+    if turn.kind is TurnKind.PROPOSED:
+        return TurnKind.PROPOSED in kinds or TurnKind.SELECTED in kinds
+    if turn.kind is TurnKind.SELECTED:
+        # The nodes and the selection of one write belong together.
+        return TurnKind.SELECTED in kinds and current[-1].kind is not TurnKind.PROPOSED
+    return False
+
+
+def _awaited(
+    context: PodSchedulingContext,
+    claims: Mapping[str, ResourceClaim | None],
+    drivers: Mapping[str, str],
+    turns: Sequence[Turn],
+) -> Iterator[Awaited]:
+    answers = {s.name: set(s.unsuitable_nodes) for s in context.status.resource_claims}
+    selected = context.spec.selected_node
+    to_allocate = [n for n, c in claims.items() if c is None or c.status.allocation is None]
+    for name in to_allocate:
+        claim = claims[name]
+        if claim is None or claim.spec.allocation_mode == IMMEDIATE:
+            continue
+        driver = drivers.get(name, "")
+        if selected and selected not in answers.get(name, ()):
+            yield Awaited(driver, name, f"allocate for {selected}", _last(turns, TurnKind.SELECTED))
+        elif selected:
+            since = _last(turns, TurnKind.ANSWERED, name)
+            yield Awaited(SCHEDULER, name, f"select another node: {selected} is unsuitable", since)
+        elif name not in answers:
+            yield Awaited(driver, name, "say which nodes are unsuitable", _last(turns, TurnKind.PROPOSED))
+    if to_allocate and not selected and all(n in answers for n in to_allocate):
+        yield Awaited(SCHEDULER, "", "select a node", _last(turns, TurnKind.ANSWERED))
+
+
+def _last(turns: Sequence[Turn], kind: TurnKind, claim: str = "") -> float:
+    return max((t.at for t in turns if t.kind is kind and (not claim or t.claim == claim)), default=0.0)
+
+
+def _warnings(context: PodSchedulingContext, claims: Mapping[str, ResourceClaim | None]) -> Iterator[str]:
+    selected, potential = context.spec.selected_node, context.spec.potential_nodes
+    if selected and potential and selected not in potential:
+        yield f"The selected node {selected} is not among the potential nodes."
+    for status in context.status.resource_claims:
+        claim = claims.get(status.name)
+        if claim is not None and claim.status.allocation is not None:
+            continue
+        if selected and selected in status.unsuitable_nodes:
+            yield f"The selected node {selected} is unsuitable for claim {status.name}."
+        if potential and set(potential) <= set(status.unsuitable_nodes):
+            yield f"Every potential node is unsuitable for claim {status.name}."
+    if len(potential) >= NODE_LIST_MAX_SIZE:
+        yield (
+            f"potentialNodes holds at most {NODE_LIST_MAX_SIZE} nodes: if more of them fit, the scheduler proposed a "
+            "random part of them."
+        )

@@ -1,0 +1,22 @@
+"""Every address. A page's socket is its own path behind /live/ (web/routing.py), resolved by this same table."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from dradash.web import pages, views
+
+urlpatterns = [
+    path("", views.PageView.as_view(page=pages.OverviewPage), name="overview"),
+    path("pods", views.PageView.as_view(page=pages.PodsPage), name="pods"),
+    path("ns/<str:namespace>/pods/<str:name>", views.PageView.as_view(page=pages.PodPage), name="pod"),
+    path("ns/<str:namespace>/pods/<str:name>/nodes", views.PageView.as_view(page=pages.NodesPage), name="pod-nodes"),
+    path("claims", views.PageView.as_view(page=pages.ClaimsPage), name="claims"),
+    path("ns/<str:namespace>/claims/<str:name>", views.PageView.as_view(page=pages.ClaimPage), name="claim"),
+    path("sign-in", views.sign_in, name="sign-in"),
+    path("sign-out", views.sign_out, name="sign-out"),
+    path("healthz", views.healthz, name="healthz"),
+]
+
+handler404 = "dradash.web.views.not_found"
+handler500 = "dradash.web.views.server_error"

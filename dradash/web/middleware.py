@@ -1,0 +1,46 @@
+"""Nobody sees a page before it is known who asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import reverse
+
+from dradash.web.auth import Asker, user_of
+
+# Health checks and the sign-in form itself; static files never come here (WhiteNoise answers before).
+OPEN: Final = frozenset({"/healthz", "/sign-in"})
+
+
+class AuthMiddleware:
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if request.path not in OPEN and user_of(settings.DRADASH, _asker(request)) is None:
+            return _refusal(request)
+        response = self.get_response(request)
+        response.headers.setdefault("Cache-Control", "private, no-cache")
+        return response
+
+
+def _asker(request: HttpRequest) -> Asker:
+    headers = {name.lower(): value for name, value in request.headers.items()}
+    return Asker(headers, str(request.META.get("REMOTE_ADDR", "")), dict(request.session.items()))
+
+
+def _refusal(request: HttpRequest) -> HttpResponse:
+    conf = settings.DRADASH
+    if conf.auth == "token" and request.method == "GET" and "authorization" not in request.headers:
+        after = urlencode({"next": request.get_full_path()})
+        return HttpResponseRedirect(f"{reverse('sign-in')}?{after}")
+    status = 401 if conf.auth == "token" else 403
+    response = render(request, "refused.html", {"header": conf.auth_proxy_header, "auth": conf.auth}, status=status)
+    if status == 401:
+        response.headers["WWW-Authenticate"] = 'Bearer realm="dradash"'
+    return response

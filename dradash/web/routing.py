@@ -1,0 +1,11 @@
+"""Every page's socket: /live/ and then the page's own path and query."""
+
+from __future__ import annotations
+
+from channels.routing import URLRouter
+from channels.security.websocket import AllowedHostsOriginValidator
+from django.urls import re_path
+
+from dradash.web.consumers import PageConsumer
+
+websocket = AllowedHostsOriginValidator(URLRouter([re_path(r"^live(?P<path>/.*)$", PageConsumer.as_asgi())]))
