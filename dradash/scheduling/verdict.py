@@ -25,6 +25,7 @@ class Outcome(enum.StrEnum):
     WAITING = "Waiting"  # scheduler and drivers negotiate
     SCHEDULABLE = "Schedulable"  # the next attempt binds the pod
     BOUND = "Bound"  # has a node
+    TERMINATING = "Terminating"  # being deleted or finished before it had a node: the scheduler leaves it alone
 
 
 class StepState(enum.StrEnum):
@@ -159,6 +160,9 @@ class Verdict(Base, frozen=True, kw_only=True):
     nodes_total: int = 0
     node: str = ""  # the node taken for Reserve, or the one it is bound to
     acts_next: ActsNext = ActsNext(who="nobody")
+    # What the scheduler may write instead, where it depends on a choice (see Step.choices).
+    alternatives: tuple[str, ...] = ()
+    not_modelled: tuple[str, ...] = ()  # what of this pod the verdict leaves out: "scheduler my-scheduler", ...
     agreement: Agreement = Agreement()
     hints: tuple[HintNote, ...] = ()
     # Filled by the judge, who knows time and the verdict before:

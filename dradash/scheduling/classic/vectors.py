@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -20,13 +20,20 @@ from dradash.scheduling.status import Status
 Answer = dict[str, Any]
 
 
-def answer(case: dict[str, Any]) -> Answer:
-    """The plugin's answer to a vector's `input`. Raises MalformedObject or KeyError for an input of another shape."""
+# Seeds that together make every choice that upstream may make between up to eight claims to deallocate.
+SEEDS: Final = range(8)
+
+
+def answer(case: dict[str, Any], seed: int = 0) -> Answer:
+    """The plugin's answer to a vector's `input`, with the random choices of this seed.
+
+    Raises MalformedObject, KeyError or ValueError for an input of another shape.
+    """
     pod = decode(Pod, case["pod"])
     cluster = _cluster(case)
     match case["op"]:
         case "cycle":
-            return _Cycle(case, pod, cluster).run()
+            return _Cycle(case, pod, cluster, Seed(seed)).run()
         case "hint-claim":
             new = decode(ResourceClaim, case["newClaim"])
             return {"hint": str(hints.claim_hint(pod, cluster, _optional(ResourceClaim, case.get("oldClaim")), new))}
@@ -59,9 +66,8 @@ def _cluster(case: dict[str, Any]) -> Cluster:
 
 
 class _Cycle:
-    def __init__(self, case: dict[str, Any], pod: Pod, cluster: Cluster) -> None:
-        self.case, self.pod, self.cluster = case, pod, cluster
-        self.seed = Seed(0)  # the likeliest choice: a vector made from few runs may hold no other
+    def __init__(self, case: dict[str, Any], pod: Pod, cluster: Cluster, seed: Seed) -> None:
+        self.case, self.pod, self.cluster, self.seed = case, pod, cluster, seed
         self.answer: Answer = {}
         self.writes: list[Answer] = []
         # Only the first update is answered 409.

@@ -1,0 +1,52 @@
+"""`manage.py agreement RECORDING`: does the scheduler say what our verdicts say?"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from dradash.informer.recording import BadRecording, read
+from dradash.scheduling.replay import Replay, Said
+
+_WORD = {True: "agree", False: "differ", None: "not modelled"}
+
+
+class Command(BaseCommand):
+    help = "Replay a recording without waiting; compare each FailedScheduling message with our verdict at that moment."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("recording", type=Path, help="a file made by `manage.py record` (plain or gzip)")
+
+    def handle(self, *_args: Any, recording: Path, **_options: Any) -> None:
+        counts: Counter[bool | None] = Counter()
+        replay = Replay()
+        try:
+            for row in read(recording):
+                for said in replay.take(row.t, row.kind, row.type, row.object):
+                    self._tell(said, counts)
+        except (BadRecording, OSError) as error:
+            raise CommandError(str(error)) from error
+        for said in replay.end():
+            self._tell(said, counts)
+        self.stdout.write(f"{counts[True]} agree, {counts[False]} differ, {counts[None]} not modelled")
+        if counts[False]:
+            raise SystemExit(1)
+
+    def _tell(self, said: Said, counts: Counter[bool | None]) -> None:
+        counts[said.agrees] += 1
+        by_condition = " (by the pod's condition: a repeated event keeps its first text)"
+        note = by_condition if said.source == "condition" else ""
+        self.stdout.write(f"{said.at:9.3f}s {_WORD[said.agrees]:12} {said.pod}: {said.message}{note}")
+        if said.agrees is not True:
+            self._explain(said)
+
+    def _explain(self, said: Said) -> None:
+        for clause in said.clauses:
+            ours = "not modelled" if not clause.modelled else f"ours: {'-' if clause.ours is None else clause.ours}"
+            self.stdout.write(f"             {clause.count or ''} {clause.text} ({ours})")
+        for sentence in said.ours:
+            self.stdout.write(f"             we say: {sentence}")

@@ -1,0 +1,168 @@
+"""Does the scheduler say what our verdict says? Its sentence is taken apart and compared clause by clause.
+
+Clauses of checks that we do not model (resources, ports, volumes, ...) are named as such. These checks run before
+DynamicResources, so where one refused nodes, DynamicResources may have seen fewer than we showed it: its counts may
+then be lower than ours, by no more than the nodes so refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import msgspec
+
+from dradash.kinds.event import Event
+from dradash.kinds.pod import Pod
+from dradash.scheduling import fiterror, nodechecks
+from dradash.scheduling.classic import plugin
+from dradash.scheduling.cluster import FAILED_SCHEDULING
+from dradash.scheduling.verdict import Agreement, Clause, Verdict
+
+_FIT: Final = re.compile(r"0/(\d+) nodes are available:\s*")
+# How the message of the PostFilter plugins begins, which follows the clauses.
+_POST_FILTER: Final = re.compile(r"\. (?=preemption: |still not schedulable|no new claims to deallocate|not found$)")
+_COUNTED: Final = re.compile(r"(\d+) (.+)", re.DOTALL)
+_NEXT_CLAUSE: Final = re.compile(r", (?=\d+ )")
+
+_NODE_CHECKS: Final = frozenset(
+    s.message
+    for s in (
+        nodechecks.UNSCHEDULABLE_NODE,
+        nodechecks.WRONG_NODE,
+        nodechecks.NO_AFFINITY,
+        nodechecks.AFFINITY_CONFLICT,
+        nodechecks.FILTERED_OUT,
+    )
+)
+_PLUGIN_TEXTS: Final = frozenset(
+    (
+        plugin.EXCLUDED.message,
+        plugin.UNSUITABLE.message,
+        plugin.NOT_AVAILABLE.message,
+        plugin.REALLOCATE.message,
+        plugin.WAIT_FOR_DRIVER.message,
+        plugin.WAIT_FOR_INFORMATION.message,
+        "unallocated immediate resourceclaim",
+        "resourceclaim in use",
+        fiterror.NO_NODES,
+        fiterror.GATED,
+    )
+)
+_PATTERNS: Final = (
+    re.compile(r"node\(s\) had untolerated taint \{.*\}", re.DOTALL),
+    re.compile(r"resource class .* does not exist", re.DOTALL),
+    re.compile(r'running PreFilter plugin "DynamicResources": .*', re.DOTALL),
+    re.compile(r'running "DynamicResources" filter plugin: .*', re.DOTALL),
+    re.compile(r"resourceclaim.*(not found|is being deleted)", re.DOTALL),
+    re.compile(r"ResourceClaim .* was not created for pod .*", re.DOTALL),
+    re.compile(r'pod ".*(ResourceClaim not created yet|none of the supported fields are set)', re.DOTALL),
+)
+
+
+class Sentence(msgspec.Struct, frozen=True):
+    """all_nodes 0: no count of nodes in it; a clause with count 0 carries none."""
+
+    all_nodes: int
+    clauses: tuple[tuple[str, int], ...]
+
+
+def parse(message: str) -> Sentence:
+    fit = _FIT.match(message)
+    if fit is None:
+        return Sentence(0, ((message, 0),))
+    text = _POST_FILTER.split(message[fit.end() :], maxsplit=1)[0].removesuffix(".")
+    parts = [_COUNTED.fullmatch(c) for c in _NEXT_CLAUSE.split(text)]
+    if not all(parts):
+        return Sentence(int(fit[1]), ((text, 0),) if text else ())
+    return Sentence(int(fit[1]), tuple((p[2], int(p[1])) for p in parts if p))
+
+
+def is_modelled(text: str) -> bool:
+    return text in _NODE_CHECKS or text in _PLUGIN_TEXTS or any(p.fullmatch(text) for p in _PATTERNS)
+
+
+def _is_node_check(text: str) -> bool:
+    return text in _NODE_CHECKS or _PATTERNS[0].fullmatch(text) is not None
+
+
+def compare(said: str, sentences: Iterable[str]) -> tuple[bool | None, tuple[Clause, ...]]:
+    """Compare what the scheduler said with each sentence that we hold possible; the best match counts.
+
+    None: every clause comes from checks that we do not model.
+    """
+    theirs = parse(said)
+    if theirs.clauses and not any(is_modelled(text) for text, _ in theirs.clauses):
+        return None, tuple(Clause(text=t, count=c, modelled=False) for t, c in theirs.clauses)
+    results = [_compare_one(theirs, parse(ours)) for ours in sentences]
+    return max(results, key=lambda r: (r[0], sum(c.ours == c.count for c in r[1])), default=(False, ()))
+
+
+def _compare_one(theirs: Sentence, ours: Sentence) -> tuple[bool, tuple[Clause, ...]]:
+    our_counts, said = dict(ours.clauses), dict(theirs.clauses)
+    clauses = tuple(Clause(text=t, count=c, ours=our_counts.get(t), modelled=is_modelled(t)) for t, c in theirs.clauses)
+    hidden = sum(c.count for c in clauses if not c.modelled)
+    agrees = theirs.all_nodes == ours.all_nodes and all(_agrees(c, hidden) for c in clauses)
+    # What we say and the scheduler does not: only possible where other checks hid the nodes from DynamicResources.
+    unsaid = [text for text, _ in ours.clauses if text not in said]
+    if any(not hidden or _is_node_check(text) for text in unsaid):
+        agrees = False
+    return agrees, clauses
+
+
+def _agrees(clause: Clause, hidden: int) -> bool:
+    if not clause.modelled:
+        return True
+    if clause.ours is None:
+        return False
+    if hidden and not _is_node_check(clause.text):
+        return clause.count <= clause.ours <= clause.count + hidden
+    return clause.count == clause.ours
+
+
+def sentences(verdict: Verdict) -> tuple[str, ...]:
+    """What the scheduler may write by this verdict."""
+    return (verdict.sentence, *verdict.alternatives)
+
+
+# --- what the scheduler last said ------------------------------------------------------------------------------------
+
+
+def last_words(pod: Pod, events: Sequence[Event]) -> Agreement:
+    """The newest FailedScheduling event about this very pod, else its PodScheduled condition; not compared yet.
+
+    A series' event keeps its first text whatever is said later, so its time counts but the condition has the words.
+    """
+    condition = pod.status.condition("PodScheduled")
+    condition_text = condition.message if condition is not None and condition.status == "False" else ""
+    failed = [
+        e
+        for e in events
+        if e.reason == FAILED_SCHEDULING and (not e.about.uid or e.about.uid == pod.uid) and e.last_seen
+    ]
+    if failed:
+        newest = max(failed, key=lambda e: e.last_seen or "")
+        if not condition_text or newest.series is None or newest.series.count < 2 or newest.text == condition_text:
+            return Agreement(said=newest.text, source="event", at=newest.last_seen or "")
+        return Agreement(said=condition_text, source="condition", at=newest.last_seen or "")
+    if condition is not None and condition_text:
+        return Agreement(said=condition.message, source="condition", at=condition.last_transition_time or "")
+    return Agreement()
+
+
+def agreement(words: Agreement, now: Verdict, before: Verdict | None) -> Agreement:
+    """Compare the scheduler's last words with the verdict of now and the one before it.
+
+    Words are compared once, when they are new: the verdict may move on while the scheduler has not tried again. Words
+    that were said before we knew the pod agree or cannot be told.
+    """
+    if not words.said:
+        return words
+    if before is not None and (before.agreement.said, before.agreement.at) == (words.said, words.at):
+        return before.agreement
+    possible = sentences(now) if before is None else (*sentences(now), *sentences(before))
+    agrees, clauses = compare(words.said, possible)
+    if before is None and agrees is False:
+        agrees = None
+    return msgspec.structs.replace(words, agrees=agrees, clauses=clauses)

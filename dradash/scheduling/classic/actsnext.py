@@ -1,0 +1,199 @@
+"""Who must move for a pod to get on, and what they must do: one answer for each way an attempt can end.
+
+The scheduler's words never name the actor; this is our reading of the same objects, in the order in which the plugin
+meets them.
+"""
+
+from __future__ import annotations
+
+from dradash.kinds.claim import IMMEDIATE, ResourceClaim
+from dradash.kinds.pod import Pod, PodResourceClaim
+from dradash.scheduling.classic import plugin
+from dradash.scheduling.classic.attempt import Attempt
+from dradash.scheduling.classic.claims import can_be_reserved, claim_name, is_for_pod, is_reserved_for_pod
+from dradash.scheduling.classic.publish import status_for_claim
+from dradash.scheduling.cluster import Cluster
+from dradash.scheduling.verdict import ActsNext, Outcome
+
+NOBODY = ActsNext(who="nobody")
+
+
+def acts_next(attempt: Attempt) -> ActsNext:
+    pod, cluster = attempt.pod, attempt.cluster
+    match attempt.outcome:
+        case Outcome.BLOCKED:
+            return _unblock(pod, cluster)
+        case Outcome.GATED:
+            gates = tuple(g.name for g in pod.spec.scheduling_gates)
+            return ActsNext(who="admin", names=gates, what="remove the pod's scheduling gates")
+        case Outcome.WAITING:
+            return _negotiate(attempt)
+        case Outcome.SCHEDULABLE:
+            return ActsNext(who="scheduler", what=f"reserve the claims and bind the pod to {attempt.node}")
+        case Outcome.UNSCHEDULABLE | Outcome.ERROR:
+            return _make_fit(attempt)
+        case _:
+            return NOBODY
+
+
+def driver_of(claim: ResourceClaim, cluster: Cluster) -> str:
+    """The driver in charge of a claim: the one that allocated it, else its class's; "" when the class is absent."""
+    resource_class = cluster.classes.get(claim.spec.resource_class_name)
+    return claim.status.driver_name or (resource_class.driver_name if resource_class else "")
+
+
+# --- before the queue ------------------------------------------------------------------------------------------------
+
+
+def _unblock(pod: Pod, cluster: Cluster) -> ActsNext:
+    for entry in pod.spec.resource_claims:
+        answer = _unblock_entry(pod, cluster, entry)
+        if answer is not None:
+            return answer
+    return NOBODY
+
+
+def _unblock_entry(pod: Pod, cluster: Cluster, entry: PodResourceClaim) -> ActsNext | None:
+    name = claim_name(pod, entry)
+    if name.error:
+        return _create_claim(pod, cluster, entry)
+    if name.name is None:
+        return None
+    key = f"{pod.namespace}/{name.name}"
+    claim = cluster.claims.get(key)
+    if claim is None:
+        if entry.template_name is None:
+            return ActsNext(who="admin", names=(key,), what=f"create the ResourceClaim {key} that the pod names")
+        return ActsNext(who="claim controller", names=(key,), what=f"create the ResourceClaim {key} anew: it is gone")
+    if claim.metadata.deletion_timestamp is not None:
+        return _finish_deletion(claim, cluster)
+    if name.must_check_owner and is_for_pod(pod, claim):
+        what = f"remove the ResourceClaim {key}: it has the name of the pod's claim but belongs to another owner"
+        return ActsNext(who="admin", names=(key,), what=what)
+    return None
+
+
+def _create_claim(pod: Pod, cluster: Cluster, entry: PodResourceClaim) -> ActsNext:
+    if entry.template_name is None:
+        what = f'give the pod\'s claim "{entry.name}" a resourceClaimName or a resourceClaimTemplateName'
+        return ActsNext(who="admin", names=(entry.name,), what=what)
+    key = f"{pod.namespace}/{entry.template_name}"
+    if key not in cluster.templates:
+        return ActsNext(who="admin", names=(key,), what=f"create the ResourceClaimTemplate {key}: it does not exist")
+    what = f'create the ResourceClaim for "{entry.name}" from the ResourceClaimTemplate {key}'
+    return ActsNext(who="claim controller", names=(key,), what=what)
+
+
+def _finish_deletion(claim: ResourceClaim, cluster: Cluster) -> ActsNext:
+    holders = _holders(claim)
+    if holders:
+        return ActsNext(
+            who="pod", names=holders, what=f"stop using the ResourceClaim {claim.key}, which is being deleted"
+        )
+    driver = driver_of(claim, cluster)
+    what = f"deallocate the ResourceClaim {claim.key} and remove its finalizers, so that its deletion ends"
+    return ActsNext(who="driver" if driver else "admin", names=(driver,) if driver else (claim.key,), what=what)
+
+
+def _holders(claim: ResourceClaim) -> tuple[str, ...]:
+    return tuple(f"{claim.namespace}/{r.name}" for r in claim.status.reserved_for)
+
+
+# --- PreFilter, Filter -----------------------------------------------------------------------------------------------
+
+
+def _make_fit(attempt: Attempt) -> ActsNext:
+    step = attempt.steps.get("PreFilter")
+    if step is not None and step.reasons and step.plugin == "DynamicResources":
+        return _pass_pre_filter(attempt)
+    effects = attempt.steps["PostFilter"].effects if "PostFilter" in attempt.steps else ()
+    if effects:
+        claim = attempt.cluster.claims[f"{effects[-1].namespace}/{effects[-1].name}"]
+        return ActsNext(
+            who="scheduler", what=f"ask for the deallocation of the ResourceClaim {claim.key}, which is in the way"
+        )
+    groups = [g for s in attempt.steps.values() for g in s.groups]
+    unsuitable = any(g.reason == plugin.UNSUITABLE.message for g in groups)
+    if unsuitable and attempt.state is not None:
+        drivers = _refusing_drivers(attempt)
+        what = "find room: every node left was answered with “unsuitable” (or add nodes)"
+        return ActsNext(who="driver", names=drivers, what=what)
+    if not attempt.cluster.nodes.all:
+        return ActsNext(who="admin", what="add nodes: the cluster has none")
+    return ActsNext(who="admin", what="make a node fit (labels, taints, class filter), or change the pod")
+
+
+def _refusing_drivers(attempt: Attempt) -> tuple[str, ...]:
+    state = attempt.state
+    if state is None:
+        return ()
+    names = (
+        driver_of(claim, attempt.cluster)
+        for claim, known in zip(state.claims, state.information, strict=True)
+        if known.status is not None and known.status.unsuitable_nodes
+    )
+    return tuple(dict.fromkeys(n for n in names if n))
+
+
+def _pass_pre_filter(attempt: Attempt) -> ActsNext:
+    pod, cluster = attempt.pod, attempt.cluster
+    context = cluster.context_of(pod)
+    if attempt.steps["PreFilter"].reasons[0].startswith("PodSchedulingContext object"):
+        what = f"delete the PodSchedulingContext {pod.key} of an earlier pod with the same name"
+        return ActsNext(who="garbage collector", names=(context.key if context else pod.key,), what=what)
+    for entry in pod.spec.resource_claims:
+        name = claim_name(pod, entry).name
+        claim = cluster.claim(pod.namespace, name) if name else None
+        answer = _pass_claim(pod, cluster, claim) if claim else None
+        if answer is not None:
+            return answer
+    return ActsNext(who="admin", what="correct what the message names")
+
+
+def _pass_claim(pod: Pod, cluster: Cluster, claim: ResourceClaim) -> ActsNext | None:
+    """The same questions in the same order as PreFilter; None: this claim is not what holds the pod up."""
+    driver = driver_of(claim, cluster)
+    by_driver = (driver,) if driver else ()
+    class_name = claim.spec.resource_class_name
+    allocated = claim.status.allocation is not None
+    if not allocated and class_name not in cluster.classes:
+        return ActsNext(
+            who="admin", names=(class_name,), what=f"create the ResourceClass {class_name}: it does not exist"
+        )
+    if claim.spec.allocation_mode == IMMEDIATE and not allocated:
+        return ActsNext(who="driver", names=by_driver, what=f"allocate the ResourceClaim {claim.key} (Immediate)")
+    if claim.status.deallocation_requested:
+        return ActsNext(who="driver", names=by_driver, what=f"deallocate the ResourceClaim {claim.key}, as was asked")
+    if allocated and not can_be_reserved(claim) and not is_reserved_for_pod(pod, claim):
+        return ActsNext(who="pod", names=_holders(claim), what=f"finish: it holds the ResourceClaim {claim.key}")
+    return None
+
+
+# --- the negotiation -------------------------------------------------------------------------------------------------
+
+
+def _negotiate(attempt: Attempt) -> ActsNext:
+    """Where the next attempt writes something new the scheduler moves, else the drivers that owe an answer."""
+    state = attempt.state
+    if state is None:
+        return NOBODY
+    effects = [e for s in attempt.steps.values() for e in s.effects]
+    if state.context is None:
+        return ActsNext(who="scheduler", what="publish the PodSchedulingContext, so that drivers can answer")
+    waiting = [(index, claim) for index, claim in enumerate(state.claims) if claim.status.allocation is None]
+    silent = [
+        c for i, c in waiting if status_for_claim(state.context, attempt.pod.spec.resource_claims[i].name) is None
+    ]
+    selected = state.context.spec.selected_node
+    if selected and attempt.node == selected:
+        return _drivers(attempt, [c for _, c in waiting], f"allocate for node {selected}")
+    if silent and len(waiting) > 1:
+        return _drivers(attempt, silent, "answer which of the potential nodes suit")
+    if effects:
+        return ActsNext(who="scheduler", what=f"select a node: {attempt.node} or another one that fits")
+    return _drivers(attempt, silent or [c for _, c in waiting], "answer which of the potential nodes suit")
+
+
+def _drivers(attempt: Attempt, claims: list[ResourceClaim], what: str) -> ActsNext:
+    names = (driver_of(c, attempt.cluster) for c in claims)
+    return ActsNext(who="driver", names=tuple(dict.fromkeys(n for n in names if n)), what=what)

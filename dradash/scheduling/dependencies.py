@@ -1,0 +1,127 @@
+"""Which pods a change may concern, and what upstream's queueing hint says about it for each of them.
+
+A pod's verdict depends on the pod, its claims and their templates and classes, its PodSchedulingContext, and nodes: on
+labels that its selectors read, and, once it is in the queue, on which nodes there are and how they are tainted. All
+of it is found by reverse indices, so a change costs the pods that it concerns.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from dradash.kinds.node import Node
+from dradash.kinds.pod import Pod
+from dradash.kinds.selectors import NodeSelector
+from dradash.scheduling import nodechecks
+from dradash.scheduling.classic.claims import pod_claims
+from dradash.scheduling.classic.hints import REGISTERED, Hint, claim_hint, context_hint
+from dradash.scheduling.cluster import Cluster, Index
+from dradash.scheduling.verdict import HintNote
+
+_ANY_NODE: Final = "node"  # group of the pods that are in the queue
+_LABEL: Final = "label:"
+
+
+class Dependencies:
+    """Follows a Cluster: call `affected` after each change was put into it."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._pods = Index()
+        for key in cluster.pods:
+            self._update(key)
+
+    def affected(self, kind: str, key: str, old: Any, new: Any) -> frozenset[str]:
+        """Keys of the pods to judge again; they exist, or existed until this change."""
+        pods = self._concerned(kind, key, old, new)
+        if kind in ("pods", "resourceclaims", "resourceclasses"):
+            for pod in pods:
+                self._update(pod)
+        return frozenset(p for p in pods if p in self._cluster.pods)
+
+    def _concerned(self, kind: str, key: str, old: Any, new: Any) -> frozenset[str]:
+        cluster = self._cluster
+        match kind:
+            case "pods" | "podschedulingcontexts":
+                return frozenset((key,))
+            case "resourceclaims":
+                return cluster.pods_by_claim.members(key)
+            case "resourceclaimtemplates":
+                return cluster.pods_by_template.members(key)
+            case "resourceclasses":
+                claims = cluster.claims_by_class.members(key)
+                return frozenset(p for c in claims for p in cluster.pods_by_claim.members(c))
+            case "events":
+                about = (new or old).about if (new or old) is not None else None
+                return frozenset((f"{about.namespace}/{about.name}",)) if about and about.kind == "Pod" else frozenset()
+            case "nodes":
+                return self._concerned_by_node(old, new)
+            case _:
+                return frozenset()
+
+    def _concerned_by_node(self, old: Node | None, new: Node | None) -> frozenset[str]:
+        if old is None or new is None or old.spec != new.spec:
+            return self._pods.members(_ANY_NODE)
+        keys = changed_labels(old, new)
+        return frozenset(p for k in keys for p in self._pods.members(_LABEL + k))
+
+    def _update(self, pod_key: str) -> None:
+        pod = self._cluster.pods.get(pod_key)
+        self._pods.set(pod_key, _node_groups(pod, self._cluster) if pod else set())
+
+
+def changed_labels(old: Node, new: Node) -> set[str]:
+    before, after = old.metadata.labels, new.metadata.labels
+    if before == after:
+        return set()
+    return {k for k in before.keys() | after.keys() if before.get(k) != after.get(k)}
+
+
+def _node_groups(pod: Pod, cluster: Cluster) -> set[str]:
+    if not pod.is_pending:
+        return set()
+    lookup = pod_claims(pod, cluster)
+    if lookup.error:
+        return set()  # stopped before the queue: no node is looked at
+    selectors: list[NodeSelector | None] = []
+    for found in lookup.found:
+        allocation = found.claim.status.allocation
+        if allocation is not None:
+            selectors.append(allocation.available_on_nodes)
+        elif resource_class := cluster.classes.get(found.claim.spec.resource_class_name):
+            selectors.append(resource_class.suitable_nodes)
+    keys = {r.key for s in selectors if s for t in s.node_selector_terms for r in t.match_expressions}
+    return {_ANY_NODE, *(_LABEL + k for k in keys | nodechecks.label_keys(pod))}
+
+
+def hint_for(pod: Pod, cluster: Cluster, kind: str, change_type: str, old: Any, new: Any) -> str:
+    """Queue or QueueSkip by upstream's hint for an event that the plugin registers for, "" for any other change.
+
+    `cluster` is as it is after the change.
+    """
+    registered = REGISTERED.get(kind)
+    if registered is None or new is None:
+        return ""
+    types, has_function = registered
+    if kind == "nodes":
+        changes_labels = old is None or changed_labels(old, new)
+        return str(Hint.QUEUE) if changes_labels else ""
+    if change_type not in types:
+        return ""
+    if not has_function:
+        return str(Hint.QUEUE)
+    if kind == "resourceclaims":
+        return str(claim_hint(pod, cluster, old, new))
+    return str(context_hint(pod, cluster, old, new))
+
+
+def hint_notes(
+    pods: frozenset[str], cluster: Cluster, kind: str, key: str, change_type: str, old: Any, new: Any
+) -> dict[str, HintNote]:
+    """For each pod the hint for this change, to be kept with its next verdict; pods without a hint are left out."""
+    notes = {}
+    for pod_key in pods:
+        hint = hint_for(cluster.pods[pod_key], cluster, kind, change_type, old, new)
+        if hint:
+            notes[pod_key] = HintNote(kind=kind, key=key, change=change_type, hint=hint)
+    return notes

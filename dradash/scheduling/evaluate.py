@@ -1,0 +1,106 @@
+"""evaluate(pod, cluster): the verdict on one pod. The only door from the rest of dradash to the scheduler's logic."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dradash.kinds.pod import Pod, PodResourceClaim
+from dradash.scheduling.classic.actsnext import acts_next, driver_of
+from dradash.scheduling.classic.attempt import Attempt
+from dradash.scheduling.classic.choice import Seed
+from dradash.scheduling.classic.claims import claim_name
+from dradash.scheduling.classic.claimstate import MISSING, claim_state
+from dradash.scheduling.cluster import Cluster
+from dradash.scheduling.verdict import ActsNext, ClaimRef, Evaluation, Outcome, Verdict
+
+DEFAULT_SCHEDULER: Final = "default-scheduler"
+
+
+def evaluate(pod: Pod, cluster: Cluster, revision: int, *, seed: str = "", keep_selected: bool = True) -> Evaluation:
+    """What the scheduler's next attempt on the pod says, at this revision of the model.
+
+    seed: decides what upstream leaves to chance; the pod's UID unless given, so that a verdict is stable.
+    keep_selected: take the node selected before if it still fits, instead of one of the seed's.
+    """
+    settled = _settled(pod)
+    if settled is not None:
+        outcome, sentence = settled
+        verdict = Verdict(
+            pod=pod.key,
+            uid=pod.uid,
+            revision=revision,
+            outcome=outcome,
+            sentence=sentence,
+            claims=_claim_refs(pod, cluster),
+            nodes_total=len(cluster.nodes),
+            node=pod.spec.node_name,
+        )
+        return Evaluation(verdict, {})
+    attempt = Attempt(pod, cluster, Seed.of(seed or pod.uid), keep_selected).run()
+    verdict = Verdict(
+        pod=pod.key,
+        uid=pod.uid,
+        revision=revision,
+        outcome=attempt.outcome,
+        sentence=attempt.sentence,
+        steps=attempt.all_steps(),
+        claims=_claim_refs(pod, cluster),
+        nodes_fit=attempt.feasible.bit_count(),
+        nodes_total=len(cluster.nodes),
+        node=attempt.node,
+        acts_next=acts_next(attempt),
+        alternatives=attempt.alternatives,
+        not_modelled=_not_modelled(pod),
+    )
+    return Evaluation(verdict, attempt.node_sets)
+
+
+def failed(pod: Pod, revision: int, message: str) -> Evaluation:
+    """The verdict on a pod whose judging raised: a bug of ours, told as such; the other pods go on."""
+    what = "report this: dradash could not judge the pod"
+    verdict = Verdict(
+        pod=pod.key,
+        uid=pod.uid,
+        revision=revision,
+        outcome=Outcome.ERROR,
+        sentence=f"dradash could not judge this pod: {message}",
+        acts_next=ActsNext(who="admin", what=what),
+    )
+    return Evaluation(verdict, {})
+
+
+def _settled(pod: Pod) -> tuple[Outcome, str] | None:
+    """Pods that the scheduler does not look at."""
+    if pod.spec.node_name:
+        return Outcome.BOUND, f"Successfully assigned {pod.namespace}/{pod.name} to {pod.spec.node_name}"
+    if pod.metadata.deletion_timestamp is not None:
+        return Outcome.TERMINATING, "the pod is being deleted; the scheduler leaves it alone"
+    if pod.is_finished:
+        return Outcome.TERMINATING, f"the pod has finished ({pod.status.phase}) without a node"
+    return None
+
+
+def _not_modelled(pod: Pod) -> tuple[str, ...]:
+    if pod.spec.scheduler_name and pod.spec.scheduler_name != DEFAULT_SCHEDULER:
+        return (f"scheduler {pod.spec.scheduler_name}",)
+    return ()
+
+
+def _claim_refs(pod: Pod, cluster: Cluster) -> tuple[ClaimRef, ...]:
+    return tuple(_claim_ref(pod, entry, cluster) for entry in pod.spec.resource_claims)
+
+
+def _claim_ref(pod: Pod, entry: PodResourceClaim, cluster: Cluster) -> ClaimRef:
+    name = claim_name(pod, entry).name or ""
+    claim = cluster.claim(pod.namespace, name) if name else None
+    template = entry.template_name or ""
+    if claim is None:
+        return ClaimRef(name=entry.name, claim=name, template=template, state=MISSING)
+    return ClaimRef(
+        name=entry.name,
+        claim=name,
+        template=template,
+        resource_class=claim.spec.resource_class_name,
+        driver=driver_of(claim, cluster),
+        state=str(claim_state(claim)),
+    )
