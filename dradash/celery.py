@@ -89,4 +89,5 @@ _worker = os.getpid()  # this module is imported before the worker forks
 @worker_process_init.connect
 def _end_with_the_worker(**_: Any) -> None:
     """A prefork child waits on pipes that its sisters hold open too: it would not notice that the worker is gone."""
-    lifecycle.die_with(_worker)()
+    if os.getpid() != _worker:  # the solo pool sends this signal too, in the worker itself
+        lifecycle.die_with(_worker)()

@@ -92,7 +92,7 @@ def _cluster_name(options: Options, env: Mapping[str, str]) -> str:
 
 def _redis(socket_path: Path) -> Spec:
     try:
-        argv = tuple(embedded.command(socket_path.parent, socket=socket_path))
+        argv = (*embedded.command(socket_path.parent, socket=socket_path), "--loglevel", "warning")
     except embedded.NoServer as error:
         raise StartError(str(error)) from error
     return Spec(

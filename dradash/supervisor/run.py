@@ -124,5 +124,5 @@ class Supervisor:
 
 
 def _last_words(child: Child) -> str:
-    words = " / ".join(list(child.tail)[-3:])
-    return f" Its last words: {printable(words)[-400:]}." if words else ""
+    """The last line of its log: of a Python traceback that is the error. The lines before were on the screen anyway."""
+    return f" Its last words: {printable(child.tail[-1])[:400]}." if child.tail else ""
