@@ -56,6 +56,9 @@ class Index:
         else:
             self._groups.pop(member, None)
 
+    def __contains__(self, group: str) -> bool:
+        return group in self._members
+
     def members(self, group: str) -> frozenset[str]:
         return frozenset(self._members.get(group, ()))
 
@@ -76,6 +79,7 @@ class Cluster:
         self.pods_by_template = Index()
         self.claims_by_class = Index()
         self.claims_by_reserving_pod = Index()  # group: UID of the pod in status.reservedFor
+        self.claims_by_reserving_name = Index()  # group: key of that pod, whatever its UID
         self.events_by_object = Index()  # group: "kind/namespace/name" of what the event is about
         self.pods_by_uid: dict[str, str] = {}
         self._by_kind: dict[str, dict[str, Any]] = {
@@ -140,7 +144,9 @@ class Cluster:
                     self.pods_by_uid[obj.uid] = key
             case "resourceclaims":
                 self.claims_by_class.set(key, {obj.spec.resource_class_name} if obj else set())
-                self.claims_by_reserving_pod.set(key, {r.uid for r in obj.status.reserved_for} if obj else set())
+                reserved = obj.status.reserved_for if obj else ()
+                self.claims_by_reserving_pod.set(key, {r.uid for r in reserved})
+                self.claims_by_reserving_name.set(key, {f"{obj.namespace}/{r.name}" for r in reserved if r.name})
             case "events":
                 self.events_by_object.set(key, {about(obj)} if obj else set())
             case _:

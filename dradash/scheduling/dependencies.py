@@ -7,6 +7,7 @@ of it is found by reverse indices, so a change costs the pods that it concerns.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 from dradash.kinds.node import Node
@@ -55,15 +56,22 @@ class Dependencies:
                 about = (new or old).about if (new or old) is not None else None
                 return frozenset((f"{about.namespace}/{about.name}",)) if about and about.kind == "Pod" else frozenset()
             case "nodes":
-                return self._concerned_by_node(old, new)
+                return self.affected_by_nodes([(old, new)])
             case _:
                 return frozenset()
 
-    def _concerned_by_node(self, old: Node | None, new: Node | None) -> frozenset[str]:
-        if old is None or new is None or old.spec != new.spec:
-            return self._pods.members(_ANY_NODE)
-        keys = changed_labels(old, new)
-        return frozenset(p for k in keys for p in self._pods.members(_LABEL + k))
+    def affected_by_nodes(self, changes: Iterable[tuple[Node | None, Node | None]]) -> frozenset[str]:
+        """For many nodes at once (a list, a burst): pods are looked up once for each label key, not for each node."""
+        groups: set[str] = set()
+        for old, new in changes:
+            if old is None or new is None or old.spec != new.spec:
+                return self._pods.members(_ANY_NODE)
+            groups.update(_LABEL + key for key in changed_labels(old, new))
+        return frozenset(pod for group in groups for pod in self._pods.members(group))
+
+    def pending(self) -> frozenset[str]:
+        """All pods that are in the scheduler's queue."""
+        return self._pods.members(_ANY_NODE)
 
     def _update(self, pod_key: str) -> None:
         pod = self._cluster.pods.get(pod_key)
@@ -115,13 +123,7 @@ def hint_for(pod: Pod, cluster: Cluster, kind: str, change_type: str, old: Any, 
     return str(context_hint(pod, cluster, old, new))
 
 
-def hint_notes(
-    pods: frozenset[str], cluster: Cluster, kind: str, key: str, change_type: str, old: Any, new: Any
-) -> dict[str, HintNote]:
-    """For each pod the hint for this change, to be kept with its next verdict; pods without a hint are left out."""
-    notes = {}
-    for pod_key in pods:
-        hint = hint_for(cluster.pods[pod_key], cluster, kind, change_type, old, new)
-        if hint:
-            notes[pod_key] = HintNote(kind=kind, key=key, change=change_type, hint=hint)
-    return notes
+def hint_note(pod: Pod, cluster: Cluster, kind: str, key: str, change_type: str, old: Any, new: Any) -> HintNote | None:
+    """The hint for this change, to be kept with the pod's next verdict."""
+    hint = hint_for(pod, cluster, kind, change_type, old, new)
+    return HintNote(kind=kind, key=key, change=change_type, hint=hint) if hint else None

@@ -55,15 +55,30 @@ def evaluate(pod: Pod, cluster: Cluster, revision: int, *, seed: str = "", keep_
     return Evaluation(verdict, attempt.node_sets)
 
 
-def failed(pod: Pod, revision: int, message: str) -> Evaluation:
-    """The verdict on a pod whose judging raised: a bug of ours, told as such; the other pods go on."""
+def failed(pod: str, uid: str, revision: int, message: str) -> Evaluation:
+    """The verdict on a pod (by key) whose judging raised: a bug of ours, told as such; the other pods go on."""
     what = "report this: dradash could not judge the pod"
+    return _without_steps(pod, uid, revision, Outcome.ERROR, f"dradash could not judge this pod: {message}", what)
+
+
+def malformed(pod: str, revision: int, message: str) -> Evaluation:
+    """The verdict on a pod (by key) that is no valid Pod object."""
+    return _without_steps(pod, "", revision, Outcome.ERROR, f"not a valid Pod: {message}", "correct the pod object")
+
+
+def unknown(pod: str, uid: str, revision: int, missing: tuple[str, ...]) -> Evaluation:
+    """The verdict on a pod (by key) while kinds that it depends on cannot be read: `kind (state)` each."""
+    sentence = f"cannot be judged: {', '.join(missing)}"
+    return _without_steps(pod, uid, revision, Outcome.UNKNOWN, sentence, "see the state of these kinds on the overview")
+
+
+def _without_steps(pod: str, uid: str, revision: int, outcome: Outcome, sentence: str, what: str) -> Evaluation:
     verdict = Verdict(
-        pod=pod.key,
-        uid=pod.uid,
+        pod=pod,
+        uid=uid,
         revision=revision,
-        outcome=Outcome.ERROR,
-        sentence=f"dradash could not judge this pod: {message}",
+        outcome=outcome,
+        sentence=sentence,
         acts_next=ActsNext(who="admin", what=what),
     )
     return Evaluation(verdict, {})

@@ -25,6 +25,7 @@ class Outcome(enum.StrEnum):
     WAITING = "Waiting"  # scheduler and drivers negotiate
     SCHEDULABLE = "Schedulable"  # the next attempt binds the pod
     BOUND = "Bound"  # has a node
+    UNKNOWN = "Unknown"  # what the verdict depends on is not served, forbidden or not read yet
     TERMINATING = "Terminating"  # being deleted or finished before it had a node: the scheduler leaves it alone
 
 

@@ -1,0 +1,95 @@
+"""Judging: due pods become verdicts. A pod that cannot be judged gets the verdict Error, and the others go on."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import msgspec
+
+from dradash.pipeline.ingest import JUDGED_BY, READ
+from dradash.scheduling import nodeset
+from dradash.scheduling.agreement import agreement, last_words
+from dradash.scheduling.evaluate import evaluate, failed, malformed, unknown
+from dradash.scheduling.verdict import Evaluation, HintNote, Verdict
+from dradash.store.model import DuePod, Model
+from dradash.store.replica import Replica
+
+log = logging.getLogger(__name__)
+
+CATCH_UP: Final = 1.0  # seconds to wait for a change that a due pod names but that has not arrived here
+
+
+class Judge:
+    """One for each process and thread: it owns a replica, which is loaded at the first batch."""
+
+    def __init__(self, model: Model, clock: Callable[[], float]) -> None:
+        self.model = model
+        self._clock = clock
+        self._replica = Replica(model)
+
+    def judge(self, due: Sequence[DuePod]) -> None:
+        """Judge these pods at one revision, and store the verdicts. Raises StoreUnavailable.
+
+        A pod whose change has not arrived here yet is judged all the same: it stays due, because its verdict is older
+        than what made it due.
+        """
+        replica = self._replica
+        replica.catch_up()
+        if any(pod.revision > replica.revision for pod in due):
+            replica.catch_up(block=CATCH_UP)
+        for pod in due:
+            self._judge_one(pod)
+
+    def _judge_one(self, due: DuePod) -> None:
+        evaluation = self._evaluate(due.pod)
+        now = self._clock()
+        before = self._replica.verdicts.get(due.pod)
+        if before is not None and before.uid != evaluation.verdict.uid:
+            before = None  # another pod of the same name
+        verdict = _complete(self._with_agreement(evaluation.verdict, before), before, due, now)
+        sets = {digest: nodeset.to_bytes(nodes) for digest, nodes in evaluation.node_sets.items()}
+        self.model.put_verdict(due.pod, verdict.revision, msgspec.json.encode(verdict), sets, now)
+
+    def _evaluate(self, key: str) -> Evaluation:
+        cluster, revision = self._replica.cluster, self._replica.revision
+        pod = cluster.pods.get(key)
+        if pod is None:
+            return malformed(key, revision, cluster.malformed["pods"].get(key, "it is gone"))
+        states = self._replica.sync
+        missing = tuple(
+            f"{kind} {states[kind].state if kind in states else 'unknown'}"
+            for kind in JUDGED_BY
+            if kind not in states or states[kind].state not in READ
+        )
+        if missing:
+            return unknown(key, pod.uid, revision, missing)
+        try:
+            return evaluate(pod, cluster, revision)
+        except Exception as fault:
+            log.exception("judging %s failed", key)
+            return failed(key, pod.uid, revision, f"{type(fault).__name__}: {fault}")
+
+    def _with_agreement(self, verdict: Verdict, before: Verdict | None) -> Verdict:
+        pod = self._replica.cluster.pods.get(verdict.pod)
+        if pod is None or not verdict.steps:
+            return verdict
+        words = last_words(pod, self._replica.cluster.events_about("Pod", verdict.pod))
+        return msgspec.structs.replace(verdict, agreement=agreement(words, verdict, before))
+
+
+def _complete(verdict: Verdict, before: Verdict | None, due: DuePod, now: float) -> Verdict:
+    """What the pure verdict cannot know: time, since when it says the same, and why it was judged again."""
+    same = before is not None and _gist(before) == _gist(verdict)
+    hints = msgspec.json.decode(due.hints, type=tuple[HintNote, ...])
+    return msgspec.structs.replace(
+        verdict,
+        judged_at=now,
+        since=before.since if same and before is not None else now,
+        hints=tuple(msgspec.structs.replace(h, revision=due.revision) for h in hints),
+    )
+
+
+def _gist(verdict: Verdict) -> tuple[object, ...]:
+    return verdict.outcome, verdict.sentence, verdict.acts_next
