@@ -28,7 +28,10 @@ class StoreUnavailable(Exception):
 
 
 class Write(msgspec.Struct, frozen=True):
-    """One change to apply. type: ADDED, MODIFIED or DELETED; object: the new JSON, for DELETED the last one known."""
+    """One change to apply. type: ADDED, MODIFIED or DELETED; object: the new JSON, for DELETED the last one known.
+
+    ADDED and MODIFIED both put the object; the applied Change says which of the two it was for the model.
+    """
 
     kind: str
     key: str
@@ -37,7 +40,7 @@ class Write(msgspec.Struct, frozen=True):
 
 
 class Change(msgspec.Struct, frozen=True):
-    """One applied change. For kind VERDICTS and SYNC `object` is the verdict's or sync state's JSON."""
+    """One applied change; revisions have no gaps. For VERDICTS and SYNC `object` is the verdict's or state's JSON."""
 
     revision: int
     kind: str
@@ -98,15 +101,24 @@ class LeaderModel(Protocol):
     """What only the informer's leader does. Every write names its epoch."""
 
     def acquire(self, holder: str, ttl: float) -> int | None:
-        """Take the lease if free or already ours; its epoch (grows with each new holder), or None."""
+        """Take the lease if free or already ours; its epoch (grows with each new holder), or None.
 
-    def renew(self, holder: str, epoch: int, ttl: float) -> bool: ...
+        Asking again while it is held keeps the epoch. After the model was lost, epochs go on growing, and this object's
+        older epochs stay refused: every write also names the instance that was seen here.
+        """
 
-    def release(self, holder: str, epoch: int) -> None: ...
+    def renew(self, holder: str, epoch: int, ttl: float) -> bool:
+        """False when somebody else has led since, or the model is a new one. An expired lease is taken again."""
+
+    def release(self, holder: str, epoch: int) -> None:
+        """Let others lead at once; the epoch is over. Does nothing when it was over already."""
 
     def apply(self, epoch: int, writes: Sequence[Write], due: Sequence[DuePod], at: float) -> list[Change]:
         """Apply in order, atomically: object, revision, change stream, history, node slots and due pods together.
 
+        Beyond 500 writes or 4 MB it is several such steps, each of which marks all of `due`. A pod is due because of
+        the last change it came with at least: the caller cannot know that revision. Slots count up from 0 in the order
+        in which names were first seen; a name keeps its slot when the node is deleted. ValueError: hints are no array.
         Raises StaleEpoch. A DELETED of an absent object and a write of an identical object are no change and
         are not returned.
         A DuePod already due keeps the highest revision and the joined hints (at most 20, newest last).
@@ -115,22 +127,35 @@ class LeaderModel(Protocol):
 
     def mark_due(self, epoch: int, due: Sequence[DuePod]) -> None: ...
 
-    def set_sync(self, epoch: int, state: SyncState, at: float) -> None: ...
+    def set_sync(self, epoch: int, state: SyncState, at: float) -> None:
+        """Store, and announce as a change unless it is identical: callers limit how often `seen` moves."""
 
     def housekeep(self, epoch: int, now: float) -> None:
-        """Trim history by age and total memory, and node sets that no verdict or history names any more."""
+        """Trim history by age and total memory, and node sets that no verdict or history names any more.
+
+        What was in force at any time since `history_start` stays: the state of an object that has not changed for
+        longer than the history reaches is never trimmed.
+        """
 
 
 class JudgeModel(Protocol):
     def take_due(self, now: float, limit: int, lease: float) -> list[DuePod]:
-        """Up to `limit` pods that are due; nobody else gets them for `lease` seconds; then they are due again."""
+        """Up to `limit` pods that are due, those first that are due for longest.
 
-    def count_due(self) -> int: ...
+        Nobody else gets them for `lease` seconds; then they are due again.
+        """
+
+    def count_due(self) -> int:
+        """Pods that are due or being judged."""
 
     def put_verdict(self, pod: str, revision: int, verdict: bytes, node_sets: dict[str, bytes], at: float) -> bool:
-        """Store if newer than the verdict there (by revision) and the pod still exists.
+        """Store if newer than the verdict there (by revision) and the pod still exists (not a successor of its name).
 
-        Clears the due entry unless it asks for a later revision. Appends to the change stream and the history when
+        node_sets: every set that the verdict names, by its digest (letters and digits); they are kept as long as a
+        verdict in force or in history names them. ValueError: the verdict is no JSON object.
+        Clears the due entry, stored or not, unless that asks for a later revision: then the pod is due again at once.
+        Refused without a trace when `revision` was never reached, or when the model was lost since this object's last
+        `load` (revisions begin again then). Appends to the change stream and the history when
         the verdict differs in more than revision, judgedAt and hints. False when not stored.
         """
 
@@ -141,7 +166,10 @@ class ReadModel(Protocol):
     def revision(self) -> int: ...
 
     def changes(self, instance: str, after: int, limit: int, block: float) -> list[Change]:
-        """Changes with revision > after, oldest first; waits up to `block` seconds for one. Raises Trimmed."""
+        """At most `limit` changes with revision > after, oldest first; waits up to `block` seconds for one.
+
+        Raises Trimmed. While nobody ever led, the model is empty, its instance is "" and there are no changes.
+        """
 
     def node_slots(self, names: Sequence[str]) -> dict[str, int]:
         """Slots of those of the named nodes that have one (a follower asks when it sees a node for the first time)."""
@@ -149,10 +177,14 @@ class ReadModel(Protocol):
     def node_set(self, digest: str) -> bytes | None: ...
 
     def history(self, kind: str, key: str, start: float, end: float, limit: int) -> list[HistoryEntry]:
-        """Entries with start <= at <= end, newest last; the entry in force at `start` is included as the first."""
+        """Entries with start <= at <= end, newest last; the entry in force at `start` is included as the first.
+
+        The newest `limit` when there are more. So history(kind, key, t, t, 1) is the state at t: nothing when there was
+        none, type DELETED with the last state when the object was gone. Empty for SYNC.
+        """
 
     def history_start(self) -> float | None:
-        """Time of the oldest entry kept, None when there is no history."""
+        """Since when every object's state is known, None when nothing was ever applied."""
 
     def lease(self) -> Lease | None: ...
 
