@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Callable
+
 from dradash import celery
-from dradash.conf import Conf
+from dradash.conf import Conf, from_environ
+from dradash.informer.kubernetes_source import KubernetesSource
+from dradash.informer.run import Informer
+from dradash.informer.sink import Sink
+from dradash.pipeline.judge import Judge
+from dradash.pipeline.leader import Leader
 from dradash.store.model import StoreUnavailable
 from dradash.store.redis_store import RedisModel
+from dradash.waker import Waker
 
 
 def model(conf: Conf) -> RedisModel:
@@ -34,3 +47,32 @@ def why_unavailable(conf: Conf) -> str:
 def wake_now() -> None:
     """Send the judges a wake-up. Raises kombu's errors when the broker cannot be reached."""
     celery.app.send_task(celery.JUDGE_TASK, expires=celery.WAKE_EXPIRES)
+
+
+def leader(conf: Conf) -> Leader:
+    """A candidate for leading the informer of the configured cluster. Raises informer.source.SourceError."""
+
+    def make_informer(sink: Sink, wanted: Callable[[str], bool]) -> Informer:
+        source = KubernetesSource.from_kubeconfig(conf.kubeconfig, conf.context)
+        return Informer(source, sink, wanted=wanted, limit=conf.list_limit, watch_timeout=conf.watch_timeout)
+
+    return Leader(
+        model(conf),
+        make_informer,
+        holder=f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}",
+        ttl=conf.lease_ttl,
+        wake=Waker(wake_now).wake,
+        clock=time.time,
+    )
+
+
+_judges = threading.local()
+
+
+def judging() -> Judge:
+    """This thread's judge. Its replica is loaded once and then follows: a forked child of a worker loads its own."""
+    judge: Judge | None = getattr(_judges, "judge", None)
+    if judge is None or _judges.pid != os.getpid():
+        judge = Judge(model(from_environ()), time.time)
+        _judges.judge, _judges.pid = judge, os.getpid()
+    return judge
