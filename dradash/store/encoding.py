@@ -12,6 +12,8 @@ from typing import Final
 
 import msgspec
 
+from dradash.store.model import StoreUnavailable
+
 # Shorter bodies do not get shorter by enough to pay for two calls.
 PLAIN_BELOW: Final = 64
 # A window of 4 KiB: the larger default costs five times the CPU (zlib clears its tables for each body).
@@ -66,8 +68,11 @@ DICTIONARY_1: Final = "".join(
 ).encode()
 
 
-class BadBody(ValueError):
+class BadBody(StoreUnavailable):
     """Stored bytes that this version cannot read."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"a stored body {what}: empty this Redis, or set another DRADASH_CLUSTER")
 
 
 def pack(body: bytes) -> bytes:
@@ -85,11 +90,15 @@ def unpack(packed: bytes) -> bytes:
     if how == _PLAIN:
         return packed[1:]
     if how != _DEFLATE_1:
-        raise BadBody(f"a stored body begins with {how!r}: it was written by another version of dradash")
+        raise BadBody(f"begins with {how!r}, it is from another version of dradash")
+    inflate = zlib.decompressobj(_WBITS, DICTIONARY_1)
     try:
-        return zlib.decompressobj(_WBITS, DICTIONARY_1).decompress(packed[1:])
+        body = inflate.decompress(packed[1:])
     except zlib.error as error:
-        raise BadBody(f"a stored body is damaged: {error}") from error
+        raise BadBody(f"is damaged ({error})") from error
+    if not inflate.eof:
+        raise BadBody("is damaged (its end is missing)")
+    return body
 
 
 # Of no interest for the question whether a verdict says something new.

@@ -31,7 +31,7 @@ from redis.exceptions import (
 from redis.retry import Retry
 
 from dradash.store import keys
-from dradash.store.encoding import BadBody, fingerprint, join_hints, pack, split_hints, unpack
+from dradash.store.encoding import fingerprint, join_hints, pack, split_hints, unpack
 from dradash.store.history import ENTRY_OVERHEAD, HINTS_KEPT, NODE_SET_GRACE, select
 from dradash.store.keys import Keys, text, untext
 from dradash.store.model import (
@@ -328,8 +328,6 @@ class RedisModel:
             yield
         except RedisError as error:
             raise StoreUnavailable(_advice(error, self._where)) from error
-        except BadBody as error:
-            raise StoreUnavailable(f"{error}; empty this Redis or use another DRADASH_CLUSTER") from error
 
 
 def _client(url: str, timeout: float) -> redis.Redis:
