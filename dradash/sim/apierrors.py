@@ -190,3 +190,11 @@ def unavailable() -> ApiError:
 
 def timed_out() -> ApiError:
     return ApiError(504, "Timeout", "the server was unable to return a response in the time allotted")
+
+
+def initial_events_forbidden() -> ApiError:
+    """What a server without the WatchList feature says; clients then list first."""
+    message = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
+    cause = {"reason": "FieldValueForbidden", "message": f"Forbidden: {message}", "field": "sendInitialEvents"}
+    text = f'ListOptions.meta.k8s.io "" is invalid: sendInitialEvents: Forbidden: {message}'
+    return ApiError(422, "Invalid", text, {"group": "meta.k8s.io", "kind": "ListOptions", "causes": [cause]})

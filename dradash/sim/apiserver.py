@@ -6,11 +6,12 @@ out belong to the caller. Errors are ApiError, with the API server's own Status.
 
 from __future__ import annotations
 
+import contextlib
 import random
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -49,6 +50,7 @@ class APIServer:
         self.faults = Faults()
         self.storage = Storage(self.resources.values(), first_revision, history)
         self._now = now
+        self._dry = False
         self._random = random.Random(seed)
         for name in namespaces:
             self._ensure_namespace(name)
@@ -70,11 +72,13 @@ class APIServer:
             raise apierrors.no_such_path()
         return collection
 
-    def get(self, plural: str, name: str, namespace: str = "") -> Object:
+    def stored(self, plural: str, name: str, namespace: str = "") -> Stored:
+        """An object as it is stored, with its JSON."""
         with self.lock:
-            collection = self.collection(plural)
-            stored = self._existing(collection, namespace, name)
-        return _out(collection.resource, stored)
+            return self._existing(self.collection(plural), namespace, name)
+
+    def get(self, plural: str, name: str, namespace: str = "") -> Object:
+        return _out(self.collection(plural).resource, self.stored(plural, name, namespace))
 
     def list(self, plural: str, namespace: str = "", label_selector: str = "", field_selector: str = "") -> Objects:
         query = Query(namespace=namespace, label_selector=label_selector, field_selector=field_selector)
@@ -271,8 +275,19 @@ class APIServer:
                 self.faults.clear()
             case "unreachable":
                 self.faults.take_away(fault.seconds)
+                self.end_watches()
             case _:
                 self.faults.add(fault)
+
+    @contextlib.contextmanager
+    def dry_run(self) -> Iterator[None]:
+        """Writes of this thread are checked and answered, but not stored; others wait."""
+        with self.lock:
+            self._dry = True
+            try:
+                yield
+            finally:
+                self._dry = False
 
     # For the modules that make up the server (patching, lifecycle); called with the lock held
 
@@ -316,6 +331,8 @@ class APIServer:
         return self.commit(collection, "MODIFIED", merged, owners)
 
     def commit(self, collection: Collection, type_: str, obj: Object, owners: Owners) -> Stored:
+        if self._dry:
+            return Stored(obj, self.revision, owners)
         return self.storage.write(collection, type_, obj, owners, self.faults.loses_event)
 
     # Inside
