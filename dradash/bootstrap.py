@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import socket
 import threading
@@ -49,6 +50,11 @@ def wake_now() -> None:
     celery.app.send_task(celery.JUDGE_TASK, expires=celery.WAKE_EXPIRES)
 
 
+@functools.cache
+def _waker() -> Waker:
+    return Waker(wake_now)
+
+
 def leader(conf: Conf) -> Leader:
     """A candidate for leading the informer of the configured cluster. Raises informer.source.SourceError."""
 
@@ -61,7 +67,7 @@ def leader(conf: Conf) -> Leader:
         make_informer,
         holder=f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}",
         ttl=conf.lease_ttl,
-        wake=Waker(wake_now).wake,
+        wake=_waker().wake,
         clock=time.time,
     )
 

@@ -15,6 +15,7 @@ from celery import bootsteps
 
 from dradash import bootstrap
 from dradash.conf import from_environ
+from dradash.informer.source import SourceError
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +31,7 @@ class Runner(Protocol):
 
 
 class Kept:
-    """A thread that runs what `create` makes, and makes it anew when it fails by a bug of ours."""
+    """A thread that runs what `create` makes, and makes it anew when that fails."""
 
     def __init__(self, create: Callable[[], Runner], restart_after: tuple[float, ...] = RESTART_AFTER) -> None:
         self._create = create
@@ -53,11 +54,16 @@ class Kept:
         while not self._stop.is_set():
             try:
                 self._create().run(self._stop)
+            except SourceError as error:  # a kubeconfig that cannot be used (any more)
+                logger.error("cannot watch the cluster: %s", error)  # noqa: TRY400 - the message says it all
             except Exception:
-                wait = self._restart_after[min(failures, len(self._restart_after) - 1)]
-                failures += 1
-                logger.exception("the leader failed, which is a bug; starting it again in %.0f s", wait)
-                self._stop.wait(wait)
+                logger.exception("the leader failed, which is a bug")
+            if self._stop.is_set():
+                return
+            wait = self._restart_after[min(failures, len(self._restart_after) - 1)]
+            failures += 1
+            logger.info("trying to lead again in %.0f s", wait)
+            self._stop.wait(wait)
 
 
 class LeaderStep(bootsteps.StartStopStep):
