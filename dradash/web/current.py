@@ -1,0 +1,99 @@
+"""The one of everything that this web process has: model, follower, renderer."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from django.conf import settings
+from django.utils.module_loading import import_string
+
+from dradash.scheduling import nodeset
+from dradash.store.model import HistoryEntry, ReadModel, StoreUnavailable
+from dradash.web.follower import Follower, Wake
+from dradash.web.fragments import Renderer
+
+NODE_SETS: Final = 2000  # kept in memory; a set of 5,000 nodes is 625 bytes
+HISTORY_ENTRIES: Final = 200
+
+
+class NodeSets:
+    """Node sets by digest. They are content-addressed, so what was read once is right for ever."""
+
+    def __init__(self, model: ReadModel) -> None:
+        self._model = model
+        self._known: OrderedDict[str, int] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, digests: Sequence[str]) -> dict[str, int]:
+        """Those of the sets that there are. Without the model, those that are known here."""
+        found = {}
+        for digest in dict.fromkeys(digests):
+            nodes = self._get(digest)
+            if nodes is not None:
+                found[digest] = nodes
+        return found
+
+    def _get(self, digest: str) -> int | None:
+        with self._lock:
+            if digest in self._known:
+                self._known.move_to_end(digest)
+                return self._known[digest]
+        try:
+            raw = self._model.node_set(digest)
+        except StoreUnavailable:
+            return None
+        if raw is None:
+            return None
+        nodes = nodeset.from_bytes(raw)
+        with self._lock:
+            self._known[digest] = nodes
+            if len(self._known) > NODE_SETS:
+                self._known.popitem(last=False)
+        return nodes
+
+
+@dataclass(frozen=True)
+class Current:
+    model: ReadModel
+    wake: Wake
+    follower: Follower
+    node_sets: NodeSets
+    renderer: Renderer
+
+    def history(self, kind: str, key: str) -> list[HistoryEntry]:
+        """All that is kept of an object, oldest first; nothing while the model cannot be read (the page says so)."""
+        try:
+            return self.model.history(kind, key, 0.0, float("inf"), HISTORY_ENTRIES)
+        except StoreUnavailable:
+            return []
+
+
+def build(model: ReadModel) -> Current:
+    wake = Wake()
+    follower = Follower(model, wake)
+    return Current(model, wake, follower, NodeSets(model), Renderer(follower))
+
+
+_lock = threading.Lock()
+_current: Current | None = None
+
+
+def get() -> Current:
+    """Built at the first use, with its follower started."""
+    global _current  # noqa: PLW0603 - one for the process, as the module's name says
+    with _lock:
+        if _current is None:
+            _current = build(import_string(settings.DRADASH_MODEL)(settings.DRADASH))
+            _current.follower.start()
+        return _current
+
+
+def use(current: Current | None) -> None:
+    """Put another one in its place (tests); None forgets it. Its follower is the caller's to start or to step."""
+    global _current  # noqa: PLW0603
+    with _lock:
+        _current = current

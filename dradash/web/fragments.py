@@ -1,0 +1,179 @@
+"""Pages as blocks of HTML: rendered once for everybody who looks, and sent again only where they differ."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Final, Protocol
+
+import msgspec
+from django.template.loader import render_to_string
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
+
+KEPT: Final = 256  # fragments
+MAX_AGE: Final = 3.0  # seconds that a fragment is shown again: the ages in it grow meanwhile
+THREADS: Final = 2
+_ROWS: Final = "\x00rows\x00"
+# What a <time> says grows with every look at it; the script of the page counts on by itself.
+_AGE: Final = re.compile(r"(<time [^>]*>)[^<]*")
+
+
+class Row(msgspec.Struct, frozen=True):
+    """A table row that is sent on its own when it alone has changed. The template renders its cells."""
+
+    id: str
+    data: Any
+
+
+class Part(msgspec.Struct, frozen=True):
+    """A block to render: `data` is the presenter's struct, `view` in the template. Its id is its element's."""
+
+    id: str
+    template: str
+    data: Any
+    rows: tuple[Row, ...] = ()
+    row_template: str = ""
+
+
+class Shown(msgspec.Struct, frozen=True):
+    """What a page shows, ready to render."""
+
+    title: str
+    parts: tuple[Part, ...]
+    status: int = 200
+
+
+class Block(msgspec.Struct, frozen=True):
+    """A rendered part. shell: digest of all but the rows' cells; rows: id -> the row's inner HTML."""
+
+    id: str
+    html: str
+    shell: str
+    rows: dict[str, str]
+
+
+class Fragment(msgspec.Struct, frozen=True):
+    title: str
+    status: int
+    blocks: tuple[Block, ...]
+
+    @property
+    def shape(self) -> str:
+        """Which blocks there are: a page with other blocks has to be loaded anew."""
+        return hashlib.blake2b(" ".join(b.id for b in self.blocks).encode(), digest_size=6).hexdigest()
+
+    @property
+    def by_id(self) -> dict[str, SafeString]:
+        """For the page's template. The HTML was made by templates and is escaped already."""
+        return {b.id: element(b) for b in self.blocks}
+
+
+class Page(Protocol):
+    @property
+    def key(self) -> str:
+        """Equal keys show the same."""
+
+    def show(self) -> Shown: ...
+
+
+# --- rendering -------------------------------------------------------------------------------------------------------
+
+
+def render(page: Page) -> Fragment:
+    shown = page.show()
+    return Fragment(shown.title, shown.status, tuple(_block(p) for p in shown.parts))
+
+
+def _block(part: Part) -> Block:
+    rows: dict[str, str] = {r.id: render_to_string(part.row_template, {"row": r.data}) for r in part.rows}
+    shell = render_to_string(part.template, {"view": part.data, "rows": mark_safe(_ROWS)})  # noqa: S308 - a constant
+    elements = format_html_join("", '<tr id="{}">{}</tr>', ((i, mark_safe(h)) for i, h in rows.items()))  # noqa: S308 - rendered by a template
+    return Block(part.id, shell.replace(_ROWS, elements), digest(shell + " ".join(rows)), rows)
+
+
+def element(block: Block, oob: str = "") -> SafeString:
+    html = mark_safe(block.html)  # noqa: S308 - rendered by a template
+    return format_html('<div id="{}" class="block"{}>{}</div>', block.id, mark_safe(oob), html)  # noqa: S308 - a constant
+
+
+def digest(html: str) -> str:
+    """Of what it says, ages aside."""
+    return hashlib.blake2b(_AGE.sub(r"\1", html).encode(), digest_size=12).hexdigest()
+
+
+# --- what a socket has to be sent ------------------------------------------------------------------------------------
+
+
+class Sent(msgspec.Struct, frozen=True):
+    """What a socket was last sent of one block, as digests."""
+
+    shell: str
+    html: str
+    rows: dict[str, str]
+
+
+_OOB: Final = ' hx-swap-oob="true"'
+
+
+def difference(before: Mapping[str, Sent], fragment: Fragment) -> tuple[str, dict[str, Sent]]:
+    """The out-of-band message that brings a page from `before` to the fragment ("" when nothing differs)."""
+    rows: list[str] = []
+    blocks: list[str] = []
+    after = {}
+    for block in fragment.blocks:
+        sent = Sent(block.shell, digest(block.html), {i: digest(h) for i, h in block.rows.items()})
+        after[block.id] = sent
+        old = before.get(block.id)
+        if old == sent:
+            continue
+        if old is not None and block.rows and old.shell == sent.shell:
+            changed = (i for i, d in sent.rows.items() if old.rows.get(i) != d)
+            rows += [f'<tr id="{i}"{_OOB}>{block.rows[i]}</tr>' for i in changed]
+        else:
+            blocks.append(element(block, _OOB))
+    # A browser that met a <div> first would drop the <tr> tags after it.
+    return "".join(rows + blocks), after
+
+
+# --- once for everybody ----------------------------------------------------------------------------------------------
+
+
+class Versioned(Protocol):
+    def version(self) -> tuple[str, int, str, str]: ...
+
+
+class Renderer:
+    """Each page at each version of the data is rendered once, whoever asks and however many at the same time."""
+
+    def __init__(self, data: Versioned, clock: Callable[[], float] = time.monotonic) -> None:
+        self._data = data
+        self._clock = clock
+        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="render")
+        self._lock = threading.Lock()
+        self._known: OrderedDict[tuple[str, Sequence[Any]], tuple[float, Future[Fragment]]] = OrderedDict()
+        self.rendered = 0
+
+    def fragment(self, page: Page) -> Future[Fragment]:
+        key = (page.key, self._data.version())
+        now = self._clock()
+        with self._lock:
+            known = self._known.get(key)
+            if known and now - known[0] < MAX_AGE and not _failed(known[1]):
+                return known[1]
+            future = self._pool.submit(render, page)
+            self.rendered += 1
+            self._known[key] = (now, future)
+            self._known.move_to_end(key)
+            while len(self._known) > KEPT:
+                self._known.popitem(last=False)
+        return future
+
+
+def _failed(future: Future[Fragment]) -> bool:
+    return future.done() and future.exception() is not None

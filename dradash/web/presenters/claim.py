@@ -1,0 +1,212 @@
+"""One claim: its state, its allocation, who holds it, who asks for it, and its life so far."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from dradash.kinds.claim import ResourceClaim, ResourceHandle
+from dradash.kinds.registry import MalformedObject, decode
+from dradash.kinds.resourceclass import ResourceClass
+from dradash.kinds.selectors import NodeSelector
+from dradash.scheduling.classic.claimstate import claim_flags, claim_state
+from dradash.scheduling.classic.negotiation import SeenClaim, Turn, claim_turns
+from dradash.scheduling.cluster import Cluster
+from dradash.scheduling.nodetable import InvalidSelector
+from dradash.scheduling.verdict import Verdict
+from dradash.store.model import HistoryEntry
+from dradash.web.presenters import kubectl
+from dradash.web.presenters.claims import Consumer, Owner, Where, consumers, driver_of, owner_of, where_available
+from dradash.web.presenters.steps import as_yaml
+from dradash.web.presenters.words import Actor, Chip, actor, claim_chip, outcome_chip, pod_href
+from dradash.web.world import World
+
+NODE_NAMES: Final = 200
+DATA_SHOWN: Final = 400  # characters of a driver's opaque data
+
+
+class HandleView(msgspec.Struct, frozen=True):
+    driver: str
+    data: str
+    cut: bool
+
+
+class AllocationView(msgspec.Struct, frozen=True):
+    handles: tuple[HandleView, ...]
+    shareable: bool
+    where: Where
+    nodes: tuple[str, ...]
+    unlisted: int
+    selector: str  # YAML, "" when available everywhere
+
+
+class UserRow(msgspec.Struct, frozen=True):
+    """A pod that names the claim."""
+
+    key: str
+    href: str
+    chip: Chip
+    sentence: str
+    actor: Actor | None
+
+
+class ClaimView(msgspec.Struct, frozen=True):
+    key: str
+    namespace: str
+    name: str
+    uid: str
+    chip: Chip
+    flags: tuple[str, ...]
+    mode: str
+    resource_class: str
+    class_exists: bool
+    class_nodes: str  # YAML of the class's suitableNodes
+    driver: str
+    parameters: str
+    allocation: AllocationView | None
+    reserved: tuple[Consumer, ...]
+    users: tuple[UserRow, ...]
+    owner: Owner | None
+    finalizers: tuple[str, ...]
+    created: str
+    deleting: str
+    life: tuple[Turn, ...]  # newest first
+    command: str
+    describe: str
+    gone: float  # Unix seconds of its deletion, 0: it exists
+    yaml: str
+
+
+class ClaimFacts(msgspec.Struct, frozen=True):
+    """What is taken from the world while it is held still."""
+
+    key: str
+    claim: ResourceClaim
+    raw: bytes
+    resource_class: ResourceClass | None
+    driver: str
+    allocation: AllocationView | None
+    reserved: tuple[Consumer, ...]
+    users: tuple[UserRow, ...]
+    gone: float = 0.0
+
+
+def gather(world: World, key: str, last: HistoryEntry | None = None) -> ClaimFacts | None:
+    """None when there is no such claim. `last`: the last state of a claim that is gone."""
+    cluster = world.cluster
+    claim, raw = cluster.claims.get(key), cluster.raw["resourceclaims"].get(key, b"")
+    gone = 0.0
+    if claim is None and last is not None:
+        try:
+            claim, raw, gone = decode(ResourceClaim, last.object), last.object, last.at
+        except MalformedObject:
+            return None
+    if claim is None:
+        return None
+    return ClaimFacts(
+        key=key,
+        claim=claim,
+        raw=raw,
+        resource_class=cluster.classes.get(claim.spec.resource_class_name),
+        driver=driver_of(claim, cluster),
+        allocation=allocation_view(claim, cluster),
+        reserved=consumers(claim, cluster),
+        users=tuple(_user(p, world.verdicts.get(p)) for p in sorted(cluster.pods_by_claim.members(key))),
+        gone=gone,
+    )
+
+
+def allocation_view(claim: ResourceClaim, cluster: Cluster) -> AllocationView | None:
+    where, allocation = where_available(claim, cluster), claim.status.allocation
+    if where is None or allocation is None:
+        return None
+    selector = allocation.available_on_nodes
+    names = _node_names(selector, cluster) if selector else []
+    return AllocationView(
+        handles=tuple(_handle(h, claim.status.driver_name) for h in allocation.resource_handles),
+        shareable=allocation.shareable,
+        where=where,
+        nodes=tuple(names[:NODE_NAMES]),
+        unlisted=max(0, len(names) - NODE_NAMES),
+        selector=_selector_yaml(selector),
+    )
+
+
+def _node_names(selector: NodeSelector, cluster: Cluster) -> list[str]:
+    try:
+        return cluster.nodes.names(cluster.nodes.matching(selector))
+    except InvalidSelector:
+        return []  # where_available says what is wrong with it
+
+
+def _handle(handle: ResourceHandle, driver: str) -> HandleView:
+    data = handle.data or (str(handle.structured_data) if handle.structured_data else "")
+    return HandleView(handle.driver_name or driver, data[:DATA_SHOWN], len(data) > DATA_SHOWN)
+
+
+def _selector_yaml(selector: NodeSelector | None) -> str:
+    return as_yaml(msgspec.to_builtins(selector)) if selector else ""
+
+
+def _user(key: str, verdict: Verdict | None) -> UserRow:
+    return UserRow(
+        key=key,
+        href=pod_href(key),
+        chip=outcome_chip(verdict.outcome if verdict else None),
+        sentence=verdict.sentence if verdict else "",
+        actor=actor(verdict.acts_next) if verdict else None,
+    )
+
+
+def seen_claims(history: Sequence[HistoryEntry]) -> list[SeenClaim]:
+    """Entries that cannot be read are left out: they say nothing of the state."""
+    seen = []
+    for entry in history:
+        try:
+            claim = None if entry.type == "DELETED" else decode(ResourceClaim, entry.object)
+        except MalformedObject:
+            continue
+        seen.append(SeenClaim(entry.at, claim))
+    return seen
+
+
+def _life(history: Sequence[HistoryEntry], driver: str) -> tuple[Turn, ...]:
+    turns: list[Turn] = []
+    before: ResourceClaim | None = None
+    for seen in seen_claims(history):
+        turns += claim_turns(seen.at, before, seen.claim, driver=driver)
+        before = seen.claim
+    return tuple(reversed(turns))
+
+
+def present(facts: ClaimFacts, history: Sequence[HistoryEntry]) -> ClaimView:
+    claim, resource_class = facts.claim, facts.resource_class
+    reference = claim.spec.parameters_ref
+    return ClaimView(
+        key=facts.key,
+        namespace=claim.namespace,
+        name=claim.name,
+        uid=claim.uid,
+        chip=claim_chip(claim_state(claim)),
+        flags=claim_flags(claim),
+        mode=claim.spec.allocation_mode,
+        resource_class=claim.spec.resource_class_name,
+        class_exists=resource_class is not None,
+        class_nodes=_selector_yaml(resource_class.suitable_nodes) if resource_class else "",
+        driver=facts.driver,
+        parameters=f"{reference.kind} {reference.name} ({reference.api_group})" if reference else "",
+        allocation=facts.allocation,
+        reserved=facts.reserved,
+        users=facts.users,
+        owner=owner_of(claim.metadata),
+        finalizers=claim.metadata.finalizers,
+        created=claim.metadata.creation_timestamp or "",
+        deleting=claim.metadata.deletion_timestamp or "",
+        life=_life(history, facts.driver),
+        command=kubectl.get("resourceclaims", claim.namespace, claim.name),
+        describe=kubectl.describe("resourceclaims", claim.namespace, claim.name),
+        gone=facts.gone,
+        yaml=as_yaml(msgspec.json.decode(facts.raw)),
+    )

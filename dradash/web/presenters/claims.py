@@ -1,0 +1,214 @@
+"""The claims list."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from dradash.kinds.claim import ResourceClaim
+from dradash.kinds.meta import ObjectMeta
+from dradash.scheduling.classic.claimstate import ClaimState, claim_flags, claim_state
+from dradash.scheduling.cluster import Cluster
+from dradash.scheduling.nodetable import InvalidSelector
+from dradash.web.presenters.query import Column, Option, Pager, Query, Sorting, columns, options, page_of, sorted_by
+from dradash.web.presenters.words import CLAIM_STATES, Chip, claim_chip, claim_href, pod_href, row_id
+from dradash.web.world import World
+
+PARAMS: Final = frozenset({"ns", "state", "class", "driver", "q", "sort", "page"})
+
+
+class Where(msgspec.Struct, frozen=True):
+    """Nodes where an allocation can be used. everywhere: it names no nodes; error: its selector is invalid."""
+
+    count: int = 0
+    everywhere: bool = False
+    error: str = ""
+
+
+class Consumer(msgspec.Struct, frozen=True):
+    """Who a claim is reserved for. alive: whether a pod with that UID is known here."""
+
+    name: str
+    resource: str
+    uid: str
+    href: str
+    alive: bool
+
+
+class Owner(msgspec.Struct, frozen=True):
+    kind: str
+    name: str
+    href: str
+
+
+class ClaimRow(msgspec.Struct, frozen=True):
+    id: str
+    href: str
+    namespace: str
+    name: str
+    chip: Chip
+    flags: tuple[str, ...]
+    resource_class: str
+    class_exists: bool
+    driver: str
+    where: Where | None  # None: not allocated
+    shareable: bool
+    reserved: tuple[Consumer, ...]
+    pods: int  # pods that name the claim
+    owner: Owner | None
+    created: str
+
+
+class ClaimFilters(msgspec.Struct, frozen=True):
+    namespaces: tuple[Option, ...]
+    states: tuple[Option, ...]
+    classes: tuple[Option, ...]
+    drivers: tuple[Option, ...]
+    text: str
+    sort: str
+    active: bool
+
+
+class ClaimsView(msgspec.Struct, frozen=True):
+    filters: ClaimFilters
+    columns: tuple[Column, ...]
+    rows: tuple[ClaimRow, ...]
+    pager: Pager
+    known: int
+    clear: str
+
+
+class Item(msgspec.Struct, frozen=True):
+    key: str
+    claim: ResourceClaim
+    state: ClaimState
+    driver: str
+
+
+_ORDER: Final = {s: i for i, s in enumerate(ClaimState)}
+SORTINGS: Final = (
+    Sorting("ns", "Namespace", lambda i: i.claim.namespace),
+    Sorting("claim", "Claim", lambda i: i.claim.name),
+    Sorting("state", "State", lambda i: _ORDER[i.state]),
+    Sorting("class", "Class", lambda i: i.claim.spec.resource_class_name),
+    Sorting("driver", "Driver", lambda i: i.driver),
+    Sorting("reserved", "Reserved for", lambda i: len(i.claim.status.reserved_for)),
+    Sorting("created", "Age", lambda i: i.claim.metadata.creation_timestamp or "", "num"),
+)
+
+
+def driver_of(claim: ResourceClaim, cluster: Cluster) -> str:
+    """The driver that allocated it, or the one of its class; "" when the class is missing."""
+    if claim.status.driver_name:
+        return claim.status.driver_name
+    resource_class = cluster.classes.get(claim.spec.resource_class_name)
+    return resource_class.driver_name if resource_class else ""
+
+
+def where_available(claim: ResourceClaim, cluster: Cluster) -> Where | None:
+    allocation = claim.status.allocation
+    if allocation is None:
+        return None
+    if allocation.available_on_nodes is None:
+        return Where(len(cluster.nodes), everywhere=True)
+    try:
+        return Where(cluster.nodes.matching(allocation.available_on_nodes).bit_count())
+    except InvalidSelector as error:
+        return Where(error=str(error))
+
+
+def consumers(claim: ResourceClaim, cluster: Cluster) -> tuple[Consumer, ...]:
+    found = []
+    for ref in claim.status.reserved_for:
+        key = cluster.pods_by_uid.get(ref.uid)
+        found.append(Consumer(ref.name, ref.resource, ref.uid, pod_href(key) if key else "", key is not None))
+    return tuple(found)
+
+
+def owner_of(meta: ObjectMeta) -> Owner | None:
+    ref = next((r for r in meta.owner_references if r.controller), None) or next(iter(meta.owner_references), None)
+    if ref is None:
+        return None
+    return Owner(ref.kind, ref.name, pod_href(f"{meta.namespace}/{ref.name}") if ref.kind == "Pod" else "")
+
+
+def present(world: World, query: Query) -> ClaimsView:
+    cluster = world.cluster
+    items = [Item(k, c, claim_state(c), driver_of(c, cluster)) for k, c in cluster.claims.items()]
+    matching = [i for i in items if _matches(i, query)]
+    shown, pager = page_of(sorted_by(matching, query, SORTINGS, lambda i: i.key), query)
+    heads = dict(zip((s.name for s in SORTINGS), columns(query, SORTINGS), strict=True))
+    unsorted = Column("Available on")
+    return ClaimsView(
+        filters=_filters(items, query),
+        columns=(
+            *(heads[n] for n in ("ns", "claim", "state", "class", "driver")),
+            unsorted,
+            heads["reserved"],
+            Column("Owner"),
+            heads["created"],
+        ),
+        rows=tuple(_row(i, cluster) for i in shown),
+        pager=pager,
+        known=len(items),
+        clear=query.link(ns=None, state=None, driver=None, q=None, **{"class": None}),
+    )
+
+
+def _matches(item: Item, query: Query, without: str = "") -> bool:
+    have = {
+        "ns": item.claim.namespace,
+        "state": item.state,
+        "class": item.claim.spec.resource_class_name,
+        "driver": item.driver,
+    }
+    for name, value in query.params:
+        if name in have and name != without and have[name] != value:
+            return False
+    text = query.get("q").casefold()
+    return not text or text in item.key.casefold() or text in have["class"].casefold()
+
+
+def _filters(items: list[Item], query: Query) -> ClaimFilters:
+    labels = {state: chip.text for state, chip in CLAIM_STATES.items()}
+
+    def others(name: str) -> list[Item]:
+        return [i for i in items if _matches(i, query, name)] if query.params else items
+
+    def counted(name: str, values: Iterable[str]) -> tuple[Option, ...]:
+        return options(Counter(v for v in values if v), query.get(name), labels if name == "state" else None)
+
+    return ClaimFilters(
+        namespaces=counted("ns", (i.claim.namespace for i in others("ns"))),
+        states=counted("state", (i.state for i in others("state"))),
+        classes=counted("class", (i.claim.spec.resource_class_name for i in others("class"))),
+        drivers=counted("driver", (i.driver for i in others("driver"))),
+        text=query.get("q"),
+        sort=query.get("sort"),
+        active=any(query.get(p) for p in ("ns", "state", "class", "driver", "q")),
+    )
+
+
+def _row(item: Item, cluster: Cluster) -> ClaimRow:
+    claim = item.claim
+    allocation = claim.status.allocation
+    return ClaimRow(
+        id=row_id("claim", item.key),
+        href=claim_href(item.key),
+        namespace=claim.namespace,
+        name=claim.name,
+        chip=claim_chip(item.state),
+        flags=claim_flags(claim),
+        resource_class=claim.spec.resource_class_name,
+        class_exists=claim.spec.resource_class_name in cluster.classes,
+        driver=item.driver,
+        where=where_available(claim, cluster),
+        shareable=allocation is not None and allocation.shareable,
+        reserved=consumers(claim, cluster),
+        pods=len(cluster.pods_by_claim.members(item.key)),
+        owner=owner_of(claim.metadata),
+        created=claim.metadata.creation_timestamp or "",
+    )

@@ -1,0 +1,115 @@
+"""Filter's answer node by node: groups of nodes with the same answer, each with a letter of its own."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Callable, Mapping
+from typing import Final
+from urllib.parse import urlencode
+
+import msgspec
+
+from dradash.scheduling.verdict import NodeGroup, Verdict
+from dradash.web.presenters.words import pod_href
+
+INLINE_CELLS: Final = 300  # nodes up to which the grid comes with the page; above, the page fetches it on its own
+LISTED_NAMES: Final = 60  # names of a group that its list shows; the nodes page has them all
+COLOURS: Final = 8
+
+Names = Callable[[int], list[str]]
+
+
+class NodeGroupView(msgspec.Struct, frozen=True):
+    """mark: the letter in each cell, "" for nodes that pass; colour: 0 passes, 1..8 refusals, by their order."""
+
+    mark: str
+    colour: int
+    plugin: str
+    reason: str
+    count: int
+    share: float  # per cent of all nodes
+    names: tuple[str, ...]  # first ones
+    unlisted: int  # how many names are left out
+    cells: tuple[str, ...]  # all names, when they are shown as cells here
+    href: str  # the nodes page with this group alone
+
+    @property
+    def passed(self) -> bool:
+        return self.colour == 0
+
+
+class NodesView(msgspec.Struct, frozen=True):
+    groups: tuple[NodeGroupView, ...]
+    fit: int
+    total: int
+    lazy_href: str  # where the grid comes from when it is not here; changes with the node sets
+    known: bool  # False: Filter was not reached
+
+
+def marks(groups: tuple[NodeGroup, ...]) -> list[tuple[str, int]]:
+    """(mark, colour) of each group: refusals are lettered in the order of the verdict, A to Z and then again."""
+    found, refusals = [], 0
+    for group in groups:
+        if not group.reason:
+            found.append(("", 0))
+            continue
+        found.append((string.ascii_uppercase[refusals % 26], refusals % COLOURS + 1))
+        refusals += 1
+    return found
+
+
+def digests(verdict: Verdict | None) -> list[str]:
+    return [g.nodes for s in verdict.steps for g in s.groups] if verdict else []
+
+
+def present(verdict: Verdict | None, sets: Mapping[str, int], names: Names) -> NodesView:
+    """The pod page's part. `sets`: digest -> node set; one that is missing is shown as its count alone."""
+    groups = next((s.groups for s in verdict.steps if s.groups), ()) if verdict else ()
+    total = sum(g.count for g in groups)
+    inline = total <= INLINE_CELLS
+    views = []
+    for group, (mark, colour) in zip(groups, marks(groups), strict=True):
+        all_names = names(sets.get(group.nodes, 0)) if inline or group.count else []
+        views.append(_view(group, mark, colour, total, all_names, verdict, LISTED_NAMES, inline))
+    lazy = ""
+    if groups and not inline and verdict:
+        lazy = f"{pod_href(verdict.pod)}/nodes?" + urlencode({"sets": ".".join(g.nodes[:6] for g in groups)})
+    return NodesView(tuple(views), verdict.nodes_fit if verdict else 0, total, lazy, known=bool(groups))
+
+
+def present_all(verdict: Verdict | None, sets: Mapping[str, int], names: Names, reason: str | None) -> NodesView:
+    """The nodes page: every cell and every name, of one reason ("" is the nodes that pass) or of all (None)."""
+    groups = next((s.groups for s in verdict.steps if s.groups), ()) if verdict else ()
+    total = sum(g.count for g in groups)
+    views = [
+        _view(group, mark, colour, total, names(sets.get(group.nodes, 0)), verdict, group.count, cells=True)
+        for group, (mark, colour) in zip(groups, marks(groups), strict=True)
+        if reason is None or group.reason == reason
+    ]
+    return NodesView(tuple(views), verdict.nodes_fit if verdict else 0, total, "", known=bool(groups))
+
+
+def _view(
+    group: NodeGroup,
+    mark: str,
+    colour: int,
+    total: int,
+    names: list[str],
+    verdict: Verdict | None,
+    listed: int,
+    cells: bool,
+) -> NodeGroupView:
+    where = pod_href(verdict.pod) if verdict else ""
+    shown = tuple(names[:listed])
+    return NodeGroupView(
+        mark=mark,
+        colour=colour,
+        plugin=group.plugin,
+        reason=group.reason,
+        count=group.count,
+        share=round(100 * group.count / total, 2) if total else 0.0,
+        names=shown,
+        unlisted=group.count - len(shown),
+        cells=tuple(names) if cells else (),
+        href=f"{where}/nodes?" + urlencode({"reason": group.reason}),
+    )

@@ -1,0 +1,290 @@
+"""One pod: why it is not scheduled, who must act next, and since when."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from dradash.kinds.pod import Pod
+from dradash.kinds.registry import MalformedObject, decode
+from dradash.kinds.schedulingcontext import PodSchedulingContext
+from dradash.scheduling.classic.claimstate import MISSING, claim_flags, claim_state
+from dradash.scheduling.classic.negotiation import Negotiation, SeenContext, negotiate
+from dradash.scheduling.verdict import Agreement, Clause, HintNote, Outcome, Verdict
+from dradash.store.model import HistoryEntry
+from dradash.web.presenters import kubectl
+from dradash.web.presenters import nodes as node_groups
+from dradash.web.presenters import steps as pipeline
+from dradash.web.presenters.claim import AllocationView, allocation_view, seen_claims
+from dradash.web.presenters.claims import Consumer, consumers, driver_of
+from dradash.web.presenters.words import Actor, Chip, actor, claim_chip, claim_href, href, outcome_chip
+from dradash.web.world import World
+
+DEFAULT_SCHEDULER: Final = "default-scheduler"
+EVENTS: Final = 20
+
+
+class ClaimCard(msgspec.Struct, frozen=True):
+    """One entry of pod.spec.resourceClaims with the claim behind it."""
+
+    name: str
+    claim: str  # the ResourceClaim's name, "" when not known yet
+    href: str
+    template: str
+    chip: Chip
+    flags: tuple[str, ...]
+    resource_class: str
+    class_exists: bool
+    driver: str
+    allocation: AllocationView | None
+    reserved: tuple[Consumer, ...]
+    key: str  # namespace/name of the claim
+
+
+class EventRow(msgspec.Struct, frozen=True):
+    at: str
+    reporter: str
+    reason: str
+    text: str
+    times: int
+
+
+class VerdictRow(msgspec.Struct, frozen=True):
+    at: float
+    revision: int
+    chip: Chip
+    sentence: str
+    actor: Actor | None
+
+
+class HintRow(msgspec.Struct, frozen=True):
+    text: str
+    href: str
+    hint: str
+    revision: int
+
+
+class Headline(msgspec.Struct, frozen=True):
+    chip: Chip
+    sentence: str
+    actor: Actor | None
+    since: float
+    judged_at: float
+    revision: int
+    node: str
+    fit: int
+    total: int
+    alternatives: tuple[str, ...]
+    other_scheduler: str  # spec.schedulerName where it is not the default one
+    gates: tuple[str, ...]
+    deleting: str
+    waiting: bool
+
+
+class PodView(msgspec.Struct, frozen=True):
+    key: str
+    namespace: str
+    name: str
+    uid: str
+    created: str
+    gone: float
+    headline: Headline
+    steps: tuple[pipeline.StepView, ...]
+    nodes: node_groups.NodesView
+    claims: tuple[ClaimCard, ...]
+    negotiation: Negotiation
+    has_context: bool
+    effects: tuple[pipeline.EffectView, ...]
+    agreement: Agreement
+    clauses: tuple[Clause, ...]
+    events: tuple[EventRow, ...]
+    history: tuple[VerdictRow, ...]
+    hints: tuple[HintRow, ...]
+    not_modelled: tuple[str, ...]
+    command: str
+    describe: str
+    context_command: str
+
+
+class PodFacts(msgspec.Struct, frozen=True):
+    """What is taken from the world while it is held still."""
+
+    key: str
+    pod: Pod
+    verdict: Verdict | None
+    context: PodSchedulingContext | None
+    claims: tuple[ClaimCard, ...]
+    events: tuple[EventRow, ...]
+    gone: float = 0.0
+
+
+class PodHistory(msgspec.Struct, frozen=True):
+    """What the model kept: of the verdict, of the context, and of each claim by the pod's name for it."""
+
+    verdicts: Sequence[HistoryEntry] = ()
+    contexts: Sequence[HistoryEntry] = ()
+    claims: Mapping[str, Sequence[HistoryEntry]] = {}
+
+
+# --- taken while the world is held still -----------------------------------------------------------------------------
+
+
+def gather(world: World, key: str, last: HistoryEntry | None = None) -> PodFacts | None:
+    """None when there is no such pod. `last`: the last state of a pod that is gone."""
+    pod, gone = world.cluster.pods.get(key), 0.0
+    if pod is None and last is not None:
+        try:
+            pod, gone = decode(Pod, last.object), last.at
+        except MalformedObject:
+            return None
+    if pod is None:
+        return None
+    verdict = world.verdicts.get(key)
+    return PodFacts(
+        key=key,
+        pod=pod,
+        verdict=verdict,
+        context=world.cluster.contexts.get(key),
+        claims=tuple(_cards(world, pod, verdict)),
+        events=_events(world, key),
+        gone=gone,
+    )
+
+
+def _cards(world: World, pod: Pod, verdict: Verdict | None) -> list[ClaimCard]:
+    generated = {s.name: s.resource_claim_name for s in pod.status.resource_claim_statuses}
+    judged = {c.name: c for c in verdict.claims} if verdict else {}
+    cards = []
+    for entry in pod.spec.resource_claims:
+        ref = judged.get(entry.name)
+        name = entry.claim_name or generated.get(entry.name) or (ref.claim if ref else "") or ""
+        claim = world.cluster.claim(pod.namespace, name) if name else None
+        key = f"{pod.namespace}/{name}" if name else ""
+        class_name = claim.spec.resource_class_name if claim else (ref.resource_class if ref else "")
+        cards.append(
+            ClaimCard(
+                name=entry.name,
+                claim=name,
+                href=claim_href(key) if key else "",
+                template=entry.template_name or "",
+                chip=claim_chip(claim_state(claim) if claim else MISSING),
+                flags=claim_flags(claim) if claim else (),
+                resource_class=class_name,
+                class_exists=class_name in world.cluster.classes,
+                driver=driver_of(claim, world.cluster) if claim else (ref.driver if ref else ""),
+                allocation=allocation_view(claim, world.cluster) if claim else None,
+                reserved=consumers(claim, world.cluster) if claim else (),
+                key=key,
+            )
+        )
+    return cards
+
+
+def _events(world: World, key: str) -> tuple[EventRow, ...]:
+    newest = world.cluster.events_about("Pod", key)[-EVENTS:]
+    return tuple(EventRow(e.last_seen or "", e.reporter, e.reason, e.text, e.times) for e in reversed(newest))
+
+
+# --- from what was taken ---------------------------------------------------------------------------------------------
+
+
+def present(facts: PodFacts, history: PodHistory, sets: Mapping[str, int], names: node_groups.Names) -> PodView:
+    verdict = verdict_of(facts, history)
+    pod = facts.pod
+    return PodView(
+        key=facts.key,
+        namespace=pod.namespace,
+        name=pod.name,
+        uid=pod.uid,
+        created=pod.metadata.creation_timestamp or "",
+        gone=facts.gone,
+        headline=_headline(pod, verdict),
+        steps=pipeline.present(verdict),
+        nodes=node_groups.present(verdict, sets, names),
+        claims=facts.claims,
+        negotiation=_negotiation(facts, history),
+        has_context=facts.context is not None,
+        effects=pipeline.effects(verdict),
+        agreement=verdict.agreement if verdict else Agreement(),
+        clauses=verdict.agreement.clauses if verdict else (),
+        events=facts.events,
+        history=_history(history.verdicts),
+        hints=tuple(_hint(h) for h in reversed(verdict.hints)) if verdict else (),
+        not_modelled=verdict.not_modelled if verdict else (),
+        command=kubectl.get("pods", pod.namespace, pod.name),
+        describe=kubectl.describe("pods", pod.namespace, pod.name),
+        context_command=kubectl.get("podschedulingcontexts", pod.namespace, pod.name),
+    )
+
+
+def verdict_of(facts: PodFacts, history: PodHistory) -> Verdict | None:
+    """The verdict in force, or the last one of a pod that is gone."""
+    return facts.verdict or _last_verdict(history.verdicts)
+
+
+def _headline(pod: Pod, verdict: Verdict | None) -> Headline:
+    other = pod.spec.scheduler_name
+    return Headline(
+        chip=outcome_chip(verdict.outcome if verdict else None),
+        sentence=verdict.sentence if verdict else "",
+        actor=actor(verdict.acts_next) if verdict else None,
+        since=verdict.since if verdict else 0.0,
+        judged_at=verdict.judged_at if verdict else 0.0,
+        revision=verdict.revision if verdict else 0,
+        node=pod.spec.node_name or (verdict.node if verdict else ""),
+        fit=verdict.nodes_fit if verdict else 0,
+        total=verdict.nodes_total if verdict else 0,
+        alternatives=verdict.alternatives if verdict else (),
+        other_scheduler=other if other and other != DEFAULT_SCHEDULER else "",
+        gates=tuple(g.name for g in pod.spec.scheduling_gates),
+        deleting=pod.metadata.deletion_timestamp or "",
+        waiting=verdict is not None and verdict.outcome not in (Outcome.BOUND, Outcome.TERMINATING),
+    )
+
+
+def seen_contexts(history: Sequence[HistoryEntry]) -> list[SeenContext]:
+    seen = []
+    for entry in history:
+        try:
+            context = None if entry.type == "DELETED" else decode(PodSchedulingContext, entry.object)
+        except MalformedObject:
+            continue
+        seen.append(SeenContext(entry.at, context))
+    return seen
+
+
+def _negotiation(facts: PodFacts, history: PodHistory) -> Negotiation:
+    contexts = seen_contexts(history.contexts)
+    if not contexts and facts.context is not None:
+        contexts = [SeenContext(0.0, facts.context)]  # its history was trimmed: the state is still known
+    drivers = {c.name: c.driver for c in facts.claims}
+    return negotiate(contexts, {name: seen_claims(h) for name, h in history.claims.items()}, drivers)
+
+
+def _decoded(history: Sequence[HistoryEntry]) -> list[tuple[HistoryEntry, Verdict]]:
+    """Newest first. Verdicts that an older or newer dradash wrote and that cannot be read are left out."""
+    found = []
+    for entry in reversed(history):
+        try:
+            found.append((entry, msgspec.json.decode(entry.object, type=Verdict)))
+        except msgspec.DecodeError:
+            continue
+    return found
+
+
+def _last_verdict(history: Sequence[HistoryEntry]) -> Verdict | None:
+    return next((v for _, v in _decoded(history)), None)
+
+
+def _history(history: Sequence[HistoryEntry]) -> tuple[VerdictRow, ...]:
+    return tuple(
+        VerdictRow(e.at, v.revision, outcome_chip(v.outcome), v.sentence, actor(v.acts_next))
+        for e, v in _decoded(history)
+        if e.type != "DELETED"
+    )
+
+
+def _hint(note: HintNote) -> HintRow:
+    return HintRow(f"{note.kind} {note.key} {note.change.lower()}", href(note.kind, note.key), note.hint, note.revision)

@@ -1,0 +1,189 @@
+"""The pods list: every pod that uses claims, with its verdict in one sentence."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from dradash.kinds.pod import Pod
+from dradash.scheduling.verdict import Outcome, Verdict
+from dradash.web.presenters.query import Column, Option, Pager, Query, Sorting, columns, options, page_of, sorted_by
+from dradash.web.presenters.words import (
+    OUTCOMES,
+    Actor,
+    Chip,
+    actor,
+    claim_chip,
+    claim_href,
+    outcome_chip,
+    pod_href,
+    row_id,
+)
+from dradash.web.world import World
+
+PARAMS: Final = frozenset({"ns", "outcome", "reason", "class", "q", "sort", "page"})
+ANY: Final = "any"  # of the outcome filter: bound and terminating pods as well
+UNJUDGED: Final = "NotJudged"
+SETTLED: Final = frozenset({Outcome.BOUND, Outcome.TERMINATING})
+
+
+class PodClaim(msgspec.Struct, frozen=True):
+    name: str  # the pod's name for it
+    href: str  # "" when there is no claim yet
+    chip: Chip
+
+
+class PodRow(msgspec.Struct, frozen=True):
+    id: str
+    href: str
+    namespace: str
+    name: str
+    chip: Chip
+    sentence: str
+    fit: int
+    nodes: int
+    claims: tuple[PodClaim, ...]
+    created: str  # RFC 3339: the pod waits for the scheduler since then
+    actor: Actor | None
+    since: float
+
+
+class PodFilters(msgspec.Struct, frozen=True):
+    namespaces: tuple[Option, ...]
+    outcomes: tuple[Option, ...]
+    reasons: tuple[Option, ...]
+    classes: tuple[Option, ...]
+    text: str
+    sort: str
+    any_outcome: bool
+    active: bool
+
+
+class PodsView(msgspec.Struct, frozen=True):
+    filters: PodFilters
+    columns: tuple[Column, ...]
+    rows: tuple[PodRow, ...]
+    pager: Pager
+    known: int  # pods before any filter
+    clear: str  # address without filters
+
+
+class Item(msgspec.Struct, frozen=True):
+    key: str
+    pod: Pod
+    verdict: Verdict | None
+
+    @property
+    def outcome(self) -> str:
+        return self.verdict.outcome if self.verdict else UNJUDGED
+
+
+_ORDER: Final = {o: i for i, o in enumerate((*Outcome, UNJUDGED))}
+
+SORTINGS: Final = (
+    Sorting("since", "Waiting", lambda i: i.pod.metadata.creation_timestamp or "", "num"),
+    Sorting("pod", "Pod", lambda i: i.pod.name),
+    Sorting("ns", "Namespace", lambda i: i.pod.namespace),
+    Sorting("outcome", "Verdict", lambda i: _ORDER[i.outcome]),
+    Sorting("fit", "Nodes", lambda i: i.verdict.nodes_fit if i.verdict else -1, "num"),
+    Sorting("claims", "Claims", lambda i: len(i.pod.spec.resource_claims), "num"),
+    Sorting("actor", "Acts next", lambda i: (i.verdict.acts_next.who, i.verdict.since) if i.verdict else ("", 0.0)),
+)
+# As the table shows them; SORTINGS begins with the default order.
+_SHOWN: Final = ("ns", "pod", "outcome", "fit", "claims", "since", "actor")
+
+
+def present(world: World, query: Query) -> PodsView:
+    items = [Item(k, p, world.verdicts.get(k)) for k, p in world.cluster.pods.items()]
+    matching = [i for i in items if _matches(i, query)]
+    shown, pager = page_of(sorted_by(matching, query, SORTINGS, lambda i: i.key), query)
+    heads = dict(zip((s.name for s in SORTINGS), columns(query, SORTINGS), strict=True))
+    return PodsView(
+        filters=_filters(items, query),
+        columns=tuple(heads[name] for name in _SHOWN),
+        rows=tuple(_row(i) for i in shown),
+        pager=pager,
+        known=len(items),
+        clear=query.link(ns=None, outcome=None, reason=None, q=None, **{"class": None}),
+    )
+
+
+def _matches(item: Item, query: Query, without: str = "") -> bool:
+    """`without`: a filter not applied, for the counts of its own choices."""
+    namespace, reason, class_ = query.get("ns"), query.get("reason"), query.get("class")
+    if namespace and without != "ns" and item.pod.namespace != namespace:
+        return False
+    if without != "outcome" and not _has_outcome(item, query.get("outcome")):
+        return False
+    if reason and without != "reason" and reason not in reasons_of(item.verdict):
+        return False
+    if class_ and without != "class" and class_ not in classes_of(item.verdict):
+        return False
+    text = query.get("q").casefold()
+    return not text or text in f"{item.key} {item.verdict.sentence if item.verdict else ''}".casefold()
+
+
+def _has_outcome(item: Item, outcome: str) -> bool:
+    if not outcome:
+        return item.outcome not in SETTLED
+    return outcome in (ANY, item.outcome)
+
+
+def reasons_of(verdict: Verdict | None) -> tuple[str, ...]:
+    return verdict.reason_texts if verdict else ()
+
+
+def classes_of(verdict: Verdict | None) -> set[str]:
+    return {c.resource_class for c in verdict.claims if c.resource_class} if verdict else set()
+
+
+def _filters(items: list[Item], query: Query) -> PodFilters:
+    labels = {str(o): chip.text for o, chip in OUTCOMES.items()} | {UNJUDGED: outcome_chip(None).text}
+
+    def counted(name: str, values: Iterable[str]) -> tuple[Option, ...]:
+        return options(Counter(values), query.get(name), labels if name == "outcome" else None)
+
+    def others(name: str) -> list[Item]:
+        return [i for i in items if _matches(i, query, name)]
+
+    outcome = query.get("outcome")
+    return PodFilters(
+        namespaces=counted("ns", (i.pod.namespace for i in others("ns"))),
+        outcomes=tuple(o for o in counted("outcome", (i.outcome for i in others("outcome"))) if o.value != ANY),
+        reasons=counted("reason", (r for i in others("reason") for r in reasons_of(i.verdict))),
+        classes=counted("class", (c for i in others("class") for c in classes_of(i.verdict))),
+        text=query.get("q"),
+        sort=query.get("sort"),
+        any_outcome=outcome == ANY,
+        active=any(query.get(p) for p in ("ns", "outcome", "reason", "class", "q")),
+    )
+
+
+def _row(item: Item) -> PodRow:
+    verdict = item.verdict
+    return PodRow(
+        id=row_id("pod", item.key),
+        href=pod_href(item.key),
+        namespace=item.pod.namespace,
+        name=item.pod.name,
+        chip=outcome_chip(verdict.outcome if verdict else None),
+        sentence=verdict.sentence if verdict else "",
+        fit=verdict.nodes_fit if verdict else 0,
+        nodes=verdict.nodes_total if verdict else 0,
+        claims=_claims(item),
+        created=item.pod.metadata.creation_timestamp or "",
+        actor=actor(verdict.acts_next) if verdict else None,
+        since=verdict.since if verdict else 0.0,
+    )
+
+
+def _claims(item: Item) -> tuple[PodClaim, ...]:
+    if item.verdict is None:
+        return tuple(PodClaim(c.name, "", claim_chip("")) for c in item.pod.spec.resource_claims)
+    return tuple(
+        PodClaim(c.name, claim_href(f"{item.pod.namespace}/{c.claim}") if c.claim else "", claim_chip(c.state))
+        for c in item.verdict.claims
+    )

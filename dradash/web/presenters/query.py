@@ -1,0 +1,128 @@
+"""A list page's state is its query string: filters, order, page number. Nothing else remembers it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, TypeVar
+from urllib.parse import urlencode
+
+import msgspec
+
+T = TypeVar("T")
+
+ROWS: Final = 100
+LONGEST_VALUE: Final = 300  # characters of one parameter that are read; nobody types more
+
+
+class Query(msgspec.Struct, frozen=True):
+    params: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(cls, params: Mapping[str, str], known: Iterable[str]) -> Query:
+        """Only known parameters that have a value, in a fixed order: equal pages then have equal queries."""
+        return cls(tuple((k, params[k][:LONGEST_VALUE]) for k in sorted(known) if params.get(k)))
+
+    def get(self, name: str, default: str = "") -> str:
+        return dict(self.params).get(name, default)
+
+    @property
+    def page(self) -> int:
+        text = self.get("page", "1")
+        return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) < 7 else 1
+
+    def link(self, **changes: str | None) -> str:
+        """Query string of the same page with these parameters changed; None or "" leaves one out.
+
+        Another filter or order starts on the first page again.
+        """
+        params = dict(self.params)
+        if "page" not in changes:
+            params.pop("page", None)
+        params |= {k: v or "" for k, v in changes.items()}
+        return "?" + urlencode([(k, v) for k, v in params.items() if v])
+
+    @property
+    def encoded(self) -> str:
+        return urlencode(self.params)
+
+
+class Option(msgspec.Struct, frozen=True):
+    """One choice of a filter, with how many rows it would show."""
+
+    value: str
+    label: str
+    count: int
+    selected: bool
+
+
+class Column(msgspec.Struct, frozen=True):
+    """A column's heading. direction: "ascending", "descending" or "" as in aria-sort; href sorts by it."""
+
+    label: str
+    href: str = ""
+    direction: str = ""
+    css: str = ""
+
+
+class Pager(msgspec.Struct, frozen=True):
+    page: int
+    pages: int
+    total: int  # rows that the filters leave
+    first: int  # number of the first shown row, from 1; 0 when there are none
+    last: int
+    previous: str  # query string, "" where there is none
+    next: str
+
+
+class Sorting(msgspec.Struct, frozen=True):
+    """One sortable column: how rows compare. `key` must be total over all rows."""
+
+    name: str
+    label: str
+    key: Callable[[Any], Any]
+    css: str = ""
+
+
+def page_of(items: Sequence[T], query: Query) -> tuple[Sequence[T], Pager]:
+    """The shown part; a page number past the end shows the last page."""
+    pages = max(1, -(-len(items) // ROWS))
+    page = min(query.page, pages)
+    start = (page - 1) * ROWS
+    shown = items[start : start + ROWS]
+    pager = Pager(
+        page=page,
+        pages=pages,
+        total=len(items),
+        first=start + 1 if shown else 0,
+        last=start + len(shown),
+        previous=query.link(page=str(page - 1)) if page > 1 else "",
+        next=query.link(page=str(page + 1)) if page < pages else "",
+    )
+    return shown, pager
+
+
+def sorted_by(items: Iterable[T], query: Query, sortings: Sequence[Sorting], tie: Callable[[T], Any]) -> list[T]:
+    """Sorted by `sort` of the query ("-name" descends; unknown names mean the first sorting); ties always ascend."""
+    wanted = query.get("sort")
+    sorting = next((s for s in sortings if s.name == wanted.lstrip("-")), sortings[0])
+    ordered = sorted(items, key=tie)
+    return sorted(ordered, key=sorting.key, reverse=wanted.startswith("-"))
+
+
+def columns(query: Query, sortings: Sequence[Sorting]) -> tuple[Column, ...]:
+    wanted = query.get("sort") or sortings[0].name
+    heads = []
+    for sorting in sortings:
+        if wanted == sorting.name:
+            heads.append(Column(sorting.label, query.link(sort=f"-{sorting.name}"), "ascending", sorting.css))
+        else:
+            direction = "descending" if wanted == f"-{sorting.name}" else ""
+            heads.append(Column(sorting.label, query.link(sort=sorting.name), direction, sorting.css))
+    return tuple(heads)
+
+
+def options(counts: Mapping[str, int], selected: str, labels: Mapping[str, str] | None = None) -> tuple[Option, ...]:
+    """A filter's choices in alphabetical order; a selected value that no row has any more stays choosable."""
+    labels = labels or {}
+    values = sorted({*counts, selected} - {""})
+    return tuple(Option(v, labels.get(v, v), counts.get(v, 0), v == selected) for v in values)

@@ -1,0 +1,101 @@
+"""How old the page is, what is not known, and pages about what is not there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from dradash.kinds.registry import KINDS
+from dradash.store.model import SyncState
+from dradash.web.presenters import kubectl
+from dradash.web.presenters.nodes import NodesView
+from dradash.web.presenters.words import Chip, claim_href, pod_href, split, sync_chip
+from dradash.web.world import Freshness, World
+
+SIMILAR: Final = 8
+
+
+class UnknownKind(msgspec.Struct, frozen=True):
+    """A kind whose objects the pages cannot count on."""
+
+    kind: str
+    chip: Chip
+    since: float
+    error: str
+
+
+class FreshnessView(msgspec.Struct, frozen=True):
+    cluster: str
+    state: str  # loading, live, unavailable
+    revision: int
+    changed_at: float
+    checked_at: float
+    error: str
+    failing_since: float
+    leaderless: bool
+    leader_since: float
+    unknown: tuple[UnknownKind, ...]
+
+
+class Similar(msgspec.Struct, frozen=True):
+    key: str
+    href: str
+
+
+class MissingView(msgspec.Struct, frozen=True):
+    """Looked for and not found, here and in the history."""
+
+    singular: str
+    key: str
+    command: str
+    chip: Chip  # whether the kind is known at all
+    known: bool
+    similar: tuple[Similar, ...]
+
+
+class NodesPageView(msgspec.Struct, frozen=True):
+    key: str
+    nodes: NodesView
+    reason: str | None
+
+    @property
+    def pod_href(self) -> str:
+        return pod_href(self.key)
+
+
+def present(freshness: Freshness, sync: Mapping[str, SyncState], cluster: str) -> FreshnessView:
+    unknown = []
+    if freshness.state != "loading":
+        for plural in KINDS:
+            state = sync.get(plural) or SyncState(plural)
+            if state.state != "synced":
+                unknown.append(UnknownKind(plural, sync_chip(state.state), state.since, state.error))
+    return FreshnessView(
+        cluster=cluster,
+        state=freshness.state,
+        revision=freshness.revision,
+        changed_at=freshness.changed_at,
+        checked_at=freshness.checked_at,
+        error=freshness.error,
+        failing_since=freshness.failing_since,
+        leaderless=freshness.state == "live" and not freshness.leader,
+        leader_since=freshness.leader_since,
+        unknown=tuple(unknown),
+    )
+
+
+def missing(world: World, plural: str, key: str) -> MissingView:
+    sync = world.sync.get(plural) or SyncState(plural)
+    namespace, name = split(key)
+    link = pod_href if plural == "pods" else claim_href
+    same_name = [k for k in world.cluster.objects(plural) if split(k)[1] == name or split(k)[1].startswith(name[:12])]
+    return MissingView(
+        singular=KINDS[plural].kind,
+        key=key,
+        command=kubectl.get(plural, namespace, name),
+        chip=sync_chip(sync.state),
+        known=sync.state == "synced",
+        similar=tuple(Similar(k, link(k)) for k in sorted(same_name)[:SIMILAR]),
+    )

@@ -1,0 +1,121 @@
+"""The extension points as a pipeline, what the scheduler writes at them, and where it chooses at random."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+import yaml
+
+from dradash.scheduling.effects import Effect
+from dradash.scheduling.status import Code
+from dradash.scheduling.verdict import Choice, Step, StepState, Verdict
+from dradash.web.presenters import kubectl
+from dradash.web.presenters.words import Chip, step_chip
+
+OPTIONS: Final = 24  # names of a choice that are shown
+# What a point is for, in one line: the page is read by people who do not know the framework by heart.
+PURPOSE: Final = {
+    "PreEnqueue": "May the pod enter the queue?",
+    "PreFilter": "Can the pod be scheduled at all?",
+    "Filter": "Which nodes fit?",
+    "PostFilter": "No node fits: can something be freed?",
+    "PreScore": "Which nodes are proposed to the drivers?",
+    "Reserve": "Take a node, or wait for the drivers",
+    "Unreserve": "Give back what was taken",
+    "PreBind": "Reserve the claims for the pod",
+    "PostBind": "Clean up after binding",
+}
+
+
+class ChoiceView(msgspec.Struct, frozen=True):
+    what: str
+    chosen: tuple[str, ...]
+    options: tuple[str, ...]
+    unlisted: int
+    count: int
+    take: int
+
+
+class StepView(msgspec.Struct, frozen=True):
+    point: str
+    purpose: str
+    chip: Chip
+    plugin: str
+    reasons: tuple[str, ...]
+    writes: int
+    choices: tuple[ChoiceView, ...]
+    reached: bool
+    decided: bool  # the point that the attempt ends at
+
+
+class EffectView(msgspec.Struct, frozen=True):
+    point: str
+    verb: str
+    resource: str
+    key: str
+    detail: str  # subresource, patch type, field manager
+    yaml: str  # "" where there is no body
+    command: str
+
+
+def present(verdict: Verdict | None) -> tuple[StepView, ...]:
+    if verdict is None:
+        return ()
+    last = _deciding(verdict.steps)
+    return tuple(_step(s, decided=s is last) for s in verdict.steps)
+
+
+def _deciding(steps: tuple[Step, ...]) -> Step | None:
+    """The first point that does not let the pod pass; PostFilter only answers to Filter's refusal."""
+    refusing = (s for s in steps if s.state is StepState.RAN and s.code not in (Code.SUCCESS, Code.SKIP))
+    return next(refusing, None)
+
+
+def _step(step: Step, *, decided: bool) -> StepView:
+    return StepView(
+        point=step.point,
+        purpose=PURPOSE.get(step.point, ""),
+        chip=step_chip(step),
+        plugin=step.plugin,
+        reasons=step.reasons,
+        writes=len(step.effects),
+        choices=tuple(_choice(c) for c in step.choices),
+        reached=step.state is StepState.RAN,
+        decided=decided,
+    )
+
+
+def _choice(choice: Choice) -> ChoiceView:
+    shown = choice.options[:OPTIONS]
+    count = choice.count or len(choice.options)
+    return ChoiceView(choice.what, choice.chosen, shown, max(0, count - len(shown)), count, choice.take)
+
+
+def effects(verdict: Verdict | None) -> tuple[EffectView, ...]:
+    """In the order in which the scheduler writes them."""
+    if verdict is None:
+        return ()
+    return tuple(_effect(s.point, e) for s in verdict.steps for e in s.effects)
+
+
+def _effect(point: str, effect: Effect) -> EffectView:
+    details = [
+        f"subresource {effect.subresource}" if effect.subresource else "",
+        effect.patch_type,
+        f"field manager {effect.field_manager}" if effect.field_manager else "",
+        "force" if effect.force else "",
+    ]
+    return EffectView(
+        point=point,
+        verb=effect.verb,
+        resource=effect.resource,
+        key=f"{effect.namespace}/{effect.name}" if effect.namespace else effect.name,
+        detail=", ".join(d for d in details if d),
+        yaml=as_yaml(effect.body) if effect.body else "",
+        command=kubectl.get(effect.resource, effect.namespace, effect.name),
+    )
+
+
+def as_yaml(value: dict[str, Any]) -> str:
+    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=100)

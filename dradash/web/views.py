@@ -1,0 +1,86 @@
+"""Views: thin. A page is rendered from the same blocks that its socket sends."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views import View
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from dradash.web import current, pages
+from dradash.web.auth import SESSION_PROOF, SESSION_USER, proof, token_fits
+
+RENDER_TIMEOUT = 30.0  # seconds
+
+
+class PageView(View):
+    page: type[pages.Page] = pages.OverviewPage
+    http_method_names = ("get", "head", "options")
+
+    def get(self, request: HttpRequest, **where: str) -> HttpResponse:
+        page = self.page(request.GET.dict(), **where)
+        fragment = current.get().renderer.fragment(page).result(RENDER_TIMEOUT)
+        if isinstance(page, pages.NodesPage) and request.headers.get("HX-Request") and fragment.status == 200:
+            return HttpResponse(fragment.blocks[-1].html)
+        query = request.META.get("QUERY_STRING", "")
+        context = pages.context(page) | {
+            "title": fragment.title,
+            "blocks": fragment.by_id,
+            "live": f"/live{request.path}?{query}{'&' if query else ''}_shape={fragment.shape}",
+        }
+        # Without its own blocks (loading, missing) the page has one block in the middle.
+        template = "plain.html" if "page" in context["blocks"] else page.template
+        response = render(request, template, context, status=fragment.status)
+        if fragment.status == 503:
+            response.headers["Retry-After"] = "2"
+        return response
+
+
+@require_safe
+def healthz(request: HttpRequest) -> HttpResponse:  # noqa: ARG001 - a view
+    """For load balancers: one word, no data. 503 until the model was read, and while it cannot be read."""
+    state = current.get().follower.freshness().state
+    return HttpResponse(f"{state}\n", content_type="text/plain", status=200 if state == "live" else 503)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def sign_in(request: HttpRequest) -> HttpResponse:
+    conf = settings.DRADASH
+    after = _local_address(request, request.POST.get("next") or request.GET.get("next") or "/")
+    if conf.auth != "token":
+        return HttpResponseRedirect(after)
+    wrong = False
+    if request.method == "POST":
+        if token_fits(conf, request.POST.get("token", "").strip()):
+            request.session.cycle_key()
+            request.session[SESSION_USER] = "token"
+            request.session[SESSION_PROOF] = proof(conf)
+            return HttpResponseRedirect(after)
+        wrong = True
+    return render(request, "sign_in.html", {"next": after, "wrong": wrong}, status=401 if wrong else 200)
+
+
+def _local_address(request: HttpRequest, address: str) -> str:
+    """Never send anybody to another site after signing in."""
+    local = url_has_allowed_host_and_scheme(address, allowed_hosts={request.get_host()})
+    return address if local and not urlsplit(address).path.startswith("/sign-") else "/"
+
+
+@require_POST
+def sign_out(request: HttpRequest) -> HttpResponse:
+    request.session.flush()
+    return HttpResponseRedirect("/sign-in")
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001 - a handler
+    return render(request, "404.html", {"path": request.path}, status=404)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    context: dict[str, Any] = {"debug": settings.DEBUG}
+    return render(request, "500.html", context, status=500)
