@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 import msgspec
 import yaml
 
-from dradash.sim import apierrors
+from dradash.sim import apierrors, protobuf
 from dradash.sim.listing import Query
 from dradash.sim.patching import APPLY_PATCH, TYPES
 from dradash.sim.resources import Resource
@@ -131,6 +131,11 @@ def _without_aliases(body: bytes) -> Any:
 def decode_body(body: bytes, content_type: str) -> Any:
     """The body's value by its media type (none is JSON). Raises ApiError 400 or 415."""
     media_type = content_type.partition(";")[0].strip().lower() or "application/json"
+    if media_type == protobuf.MEDIA_TYPE:
+        try:
+            return protobuf.namespace(body)
+        except protobuf.Unreadable as error:
+            raise apierrors.unsupported_media_type((*_JSON, *_YAML)) from error
     if media_type not in (*_JSON, *_YAML):
         raise apierrors.unsupported_media_type((*_JSON, *_YAML))
     try:

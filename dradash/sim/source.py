@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import msgspec
 
+from dradash.informer.relevance import EVENTS_FIELD_SELECTOR
 from dradash.informer.source import (
-    Forbidden,
-    Gone,
     ListPage,
     NotServed,
     SourceError,
-    TooManyRequests,
     Unavailable,
     WatchEvent,
+    error_of_status,
 )
 from dradash.kinds.registry import Kind
 from dradash.sim.apierrors import ApiError
@@ -26,18 +25,14 @@ from dradash.sim.listing import Query
 from dradash.sim.resources import Resource
 from dradash.sim.watch import Watch, bookmark
 
-_BY_CODE: dict[int, Callable[[str], SourceError]] = {
-    401: Forbidden,
-    403: Forbidden,
-    404: NotServed,
-    410: Gone,
-}
+
+def _translated(error: ApiError) -> SourceError:
+    return error_of_status(msgspec.json.encode(error.status()), error.code, error.retry_after)
 
 
-def translated(error: ApiError) -> SourceError:
-    if error.code == 429:
-        return TooManyRequests(error.message, error.retry_after)
-    return _BY_CODE.get(error.code, Unavailable)(error.message)
+def _selector(kind: Kind) -> str:
+    """What the source over HTTP asks for."""
+    return EVENTS_FIELD_SELECTOR if kind.plural == "events" else ""
 
 
 class SimSource:
@@ -57,23 +52,33 @@ class SimSource:
 
     def list(self, kind: Kind, version: str, limit: int, continue_token: str) -> ListPage:
         self._admit(kind, version, "list")
+        query = Query(limit=limit, continue_token=continue_token, field_selector=_selector(kind))
         try:
-            page = self._server.list_page(kind.plural, Query(limit=limit, continue_token=continue_token))
+            page = self._server.list_page(kind.plural, query)
         except ApiError as error:
-            raise translated(error) from error
+            raise _translated(error) from error
         items = tuple(stored.body for stored in page.items)
         return ListPage(items=items, resource_version=str(page.revision), continue_token=page.continue_token)
 
     def watch(self, kind: Kind, version: str, resource_version: str, timeout: int) -> SimWatchStream:
         resource = self._admit(kind, version, "watch")
         try:
-            watch = self._server.watch(kind.plural, resource_version=resource_version)
+            watch = self._server.watch(kind.plural, "", resource_version, field_selector=_selector(kind))
         except ApiError as error:
             if error.code != 410:
-                raise translated(error) from error
+                raise _translated(error) from error
             # Over HTTP the answer has begun by then, so it is an event there too.
             return self._stream(None, error, resource, version, timeout)
         return self._stream(watch, None, resource, version, timeout)
+
+    def get(self, kind: Kind, version: str, namespace: str, name: str) -> bytes | None:
+        resource = self._admit(kind, version, "get")
+        try:
+            return self._server.stored(kind.plural, name, namespace).raw(resource, version)
+        except ApiError as error:
+            if error.code == 404:
+                return None
+            raise _translated(error) from error
 
     def _stream(
         self, watch: Watch | None, error: ApiError | None, resource: Resource, version: str, timeout: int
@@ -94,7 +99,7 @@ class SimSource:
         try:
             delay = self._server.faults.admit(resource, verb, "")
         except ApiError as error:
-            raise translated(error) from error
+            raise _translated(error) from error
         if delay:
             threading.Event().wait(delay)
         return resource
@@ -121,26 +126,29 @@ class SimWatchStream:
         self._interval = bookmark_interval
 
     def __iter__(self) -> Iterator[WatchEvent]:
+        for batch in self.batches():
+            yield from batch
+
+    def batches(self) -> Iterator[tuple[WatchEvent, ...]]:
         if self._watch is not None:
             yield from self._follow(self._watch)
             self._error = self._watch.error
         if self._error is not None:
-            yield WatchEvent("ERROR", msgspec.json.encode(self._error.status()))
+            yield (WatchEvent("ERROR", msgspec.json.encode(self._error.status())),)
 
     def close(self) -> None:
         if self._watch is not None:
             self._watch.close()
 
-    def _follow(self, watch: Watch) -> Iterator[WatchEvent]:
+    def _follow(self, watch: Watch) -> Iterator[tuple[WatchEvent, ...]]:
         deadline = time.monotonic() + self._timeout
         bookmark_at, revision = time.monotonic() + self._interval, 0
         try:
             while True:
                 events, complete = watch.drain()
                 revision = max(revision, complete)
-                for event in events:
-                    yield WatchEvent(event.type, event.stored.raw(self._resource, self._version))
                 if events:
+                    yield tuple(WatchEvent(e.type, e.stored.raw(self._resource, self._version)) for e in events)
                     continue
                 now = time.monotonic()
                 if watch.closed or now >= deadline:
@@ -148,7 +156,7 @@ class SimWatchStream:
                 if now >= bookmark_at:
                     bookmark_at = now + self._interval
                     if revision:
-                        yield WatchEvent("BOOKMARK", bookmark(self._resource, self._version, revision))
+                        yield (WatchEvent("BOOKMARK", bookmark(self._resource, self._version, revision)),)
                 watch.wait(max(0.0, min(deadline, bookmark_at) - time.monotonic()))
         finally:
             watch.close()

@@ -177,11 +177,15 @@ class Storage:
         return stored
 
     def write_as_recorded(self, collection: Collection, type_: str, obj: Object) -> Stored:
-        """Store an object with the resourceVersion that it came with; the revision never goes back."""
+        """Store an object with the resourceVersion that it came with, if any.
+
+        The server's revision follows recorded ones that are higher, and goes on by itself otherwise: every change has
+        a place of its own in the history, so that a watch can be resumed at any of them.
+        """
         version = obj["metadata"].get("resourceVersion", "")
         if not version.isdigit():
             return self.write(collection, type_, obj, {}, lambda _: False)
-        self.revision = max(self.revision, int(version))
+        self.revision = max(self.revision + 1, int(version))
         stored = Stored(obj, int(version), {})
         collection.commit(type_, stored, self.revision, hidden=False)
         return stored

@@ -1,0 +1,67 @@
+"""`manage.py sim`: the simulated cluster alone, for kubectl, for `up --demo`, and for trying things out."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from argparse import ArgumentTypeError
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from dradash.sim.apiserver import APIServer
+from dradash.sim.listener import PortTaken
+from dradash.sim.standalone import fresh_revision, run
+
+
+class Command(BaseCommand):
+    help = "Serve a simulated cluster on 127.0.0.1 and write a kubeconfig for it. Ctrl-C ends it."
+    requires_system_checks: list[str] = []  # it serves no pages
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--port", type=_port, default=0, help="port on 127.0.0.1 (default: any free one)")
+        parser.add_argument("--kubeconfig", type=Path, default=Path("var/sim-kubeconfig"), metavar="FILE")
+        parser.add_argument("--no-token", action="store_true", help="let in every program on this machine")
+        parser.add_argument("--seed", type=int, default=0, help="of names and UIDs")
+
+    def handle(self, **options: Any) -> None:
+        stop = threading.Event()
+
+        def end(_signal: int, _frame: FrameType | None) -> None:
+            stop.set()
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, end)
+        config: Path = options["kubeconfig"]
+        server = APIServer(first_revision=fresh_revision(), seed=options["seed"])
+
+        def ready(url: str) -> None:
+            say(f"simulated cluster on {url}")
+            say(f"look at it with: kubectl --kubeconfig {config} get pods,resourceclaims -A")
+
+        try:
+            run(
+                server,
+                config=config,
+                stop=stop,
+                port=options["port"],
+                with_token=not options["no_token"],
+                ready=ready,
+            )
+        except (PortTaken, OSError) as error:
+            print(f"sim: error: {error}", file=sys.stderr)  # noqa: T201 - its output
+            sys.exit(1)
+
+
+def say(line: str) -> None:
+    print(line, flush=True)  # noqa: T201 - its output
+
+
+def _port(raw: str) -> int:
+    port = int(raw)
+    if not 0 <= port < 65536:
+        raise ArgumentTypeError("use a port from 0 to 65535")
+    return port
