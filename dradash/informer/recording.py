@@ -1,0 +1,145 @@
+"""Recordings of a cluster's streams: one JSON object a line (t, kind, type, object), plain or gzip.
+
+`t` is in seconds since the start, `kind` the resource's plural, `type` LIST (object is the whole list) or a watch
+event's ADDED, MODIFIED, DELETED, BOOKMARK. The lists that begin a recording have t = 0 and come first; a later LIST
+is a relist and replaces what the kind had. Kinds that we do not know are passed on.
+"""
+
+from __future__ import annotations
+
+import gzip
+import math
+import os
+import sys
+import threading
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any, Final, cast
+
+import msgspec
+
+TYPES: Final = frozenset({"LIST", "ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"})
+STDOUT: Final = "-"
+_GZIP_MAGIC: Final = b"\x1f\x8b"
+
+
+class BadRecording(ValueError):
+    """The file is no recording; the message names file and line."""
+
+
+class Row(msgspec.Struct, frozen=True):
+    """One line. object: the parsed JSON, for a LIST with its `items`."""
+
+    t: float
+    kind: str
+    type: str
+    object: dict[str, Any]
+
+
+_ROW: Final = msgspec.json.Decoder(Row)
+
+
+def read(path: Path | str) -> Iterator[Row]:
+    """The file's rows in order, read as they are asked for. Raises BadRecording and OSError (no such file)."""
+    path = Path(path)
+    with path.open("rb") as start:
+        zipped = start.read(2) == _GZIP_MAGIC
+    number = 0
+    with gzip.open(path, "rb") if zipped else path.open("rb") as file:
+        lines = iter(file)
+        while True:
+            number += 1
+            try:
+                line = next(lines, None)
+            except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+                raise BadRecording(f"{path}:{number}: the gzip data are broken: {error}") from error
+            if line is None:
+                return
+            if line.strip():
+                yield _row(line, f"{path}:{number}")
+
+
+def _row(line: bytes, where: str) -> Row:
+    try:
+        row = _ROW.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadRecording(f"{where}: {error}") from error
+    if row.type not in TYPES:
+        raise BadRecording(f"{where}: type {row.type!r} is none of {', '.join(sorted(TYPES))}")
+    if not (math.isfinite(row.t) and row.t >= 0):
+        raise BadRecording(f"{where}: t is {row.t}, it must be 0 or more")
+    if row.type == "LIST" and not isinstance(row.object.get("items") or [], list):
+        raise BadRecording(f"{where}: a LIST whose items are no list")
+    return row
+
+
+class Writer:
+    """Writes rows, the first lists of all `kinds` before anything else. Thread-safe; flushes line by line.
+
+    What a watch brings before the last of the first lists is held back; `give_up` says of a kind that it has none.
+    """
+
+    def __init__(self, out: IO[bytes], kinds: Iterable[str], clock: Callable[[], float]) -> None:
+        self.counts: Counter[tuple[str, str]] = Counter()
+        self._out = out
+        self._clock = clock
+        self._started = clock()
+        self._lock = threading.Lock()
+        self._unlisted = set(kinds)
+        self._held: list[bytes] = []
+        self._closed = False
+        self.error: OSError | None = None  # why the output cannot be written any more
+
+    def write(self, kind: str, type_: str, obj: msgspec.Raw) -> None:
+        with self._lock:
+            first = type_ == "LIST" and kind in self._unlisted
+            t = 0.0 if first else round(max(0.0, self._clock() - self._started), 3)
+            line = msgspec.json.encode({"t": t, "kind": kind, "type": type_, "object": obj}) + b"\n"
+            self.counts[kind, type_] += 1
+            if self._unlisted and not first:
+                self._held.append(line)
+            else:
+                self._put(line)
+            if first:
+                self._is_listed(kind)
+
+    def give_up(self, kind: str) -> None:
+        """The kind is not served or forbidden: nobody waits for its list."""
+        with self._lock:
+            self._is_listed(kind)
+
+    def finish(self) -> None:
+        """Write what is still held back. Later rows are dropped: the file is about to be closed."""
+        with self._lock:
+            self._release()
+            self._closed = True
+
+    def _is_listed(self, kind: str) -> None:
+        self._unlisted.discard(kind)
+        if not self._unlisted:
+            self._release()
+
+    def _release(self) -> None:
+        for line in self._held:
+            self._put(line)
+        self._held.clear()
+
+    def _put(self, line: bytes) -> None:
+        if self._closed or self.error is not None:
+            return
+        try:
+            self._out.write(line)
+            self._out.flush()
+        except OSError as error:  # told to who waits for the recording, not to the reader that brought the line
+            self.error = error
+
+
+def open_for_writing(name: str) -> IO[bytes]:
+    """`-` is standard output, a name that ends in .gz is compressed. Raises OSError."""
+    if name == STDOUT:
+        return os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    if name.endswith(".gz"):
+        return cast(IO[bytes], gzip.open(name, "wb"))
+    return Path(name).open("wb")
