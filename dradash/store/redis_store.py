@@ -32,35 +32,79 @@ from redis.retry import Retry
 
 from dradash.store import keys
 from dradash.store.encoding import fingerprint, join_hints, pack, split_hints, unpack
-from dradash.store.history import ENTRY_OVERHEAD, HINTS_KEPT, NODE_SET_GRACE, select
+from dradash.store.history import ENTRY_OVERHEAD, HINTS_KEPT, NODE_SET_GRACE
 from dradash.store.keys import Keys, text, untext
 from dradash.store.model import (
-    SYNC,
     VERDICTS,
     Change,
     DuePod,
-    HistoryEntry,
-    Lease,
-    Loaded,
     StaleEpoch,
     StoreUnavailable,
     SyncState,
-    Trimmed,
     Write,
 )
-from dradash.store.records import TYPES, change_of, entry_of, parts, revision_of
+from dradash.store.records import TYPES, parts
+from dradash.store.redis_reader import LONGEST_BLOCK, RedisReader, milliseconds
 
 DUE_PER_SCRIPT: Final = 1000
 STEPS_PER_SCRIPT: Final = 1000
-SCAN: Final = 1000
-PAGE: Final = 100
 # An answer that takes longer is a hang; blocking reads get this on top of what they wait at most.
 ANSWER_WITHIN: Final = 10.0
-LONGEST_BLOCK: Final = 30.0
 
 
-class RedisModel:
-    """model.Model over one Redis. Thread-safe and fork-safe; connects when first used."""
+class Connection:
+    """One Redis, its errors and its scripts. Thread-safe and fork-safe; connects when first used."""
+
+    def __init__(self, url: str, prefix: str) -> None:
+        # Any: redis-py does not type execute_command, and its typed methods answer "an awaitable or the value".
+        self._client: Any = _client(url, ANSWER_WITHIN)
+        # redis-py would cut a waiting read after its default 5 s; no limit at all would wait for ever on a dead peer.
+        self._waiting: Any = _client(url, LONGEST_BLOCK + ANSWER_WITHIN)
+        self._where = _where(self._client)
+        self._prefix = prefix
+        self._scripts: dict[str, tuple[str, bytes]] = {}
+
+    def close(self) -> None:
+        self._client.close()
+        self._waiting.close()
+
+    def call(self, *command: Any) -> Any:
+        with self._errors():
+            return self._client.execute_command(*command)
+
+    def pipe(self, *commands: tuple[Any, ...]) -> list[Any]:
+        with self._errors():
+            pipe = self._client.pipeline(transaction=True)
+            for command in commands:
+                pipe.execute_command(*command)
+            return list(pipe.execute())
+
+    def wait(self, *command: Any) -> Any:
+        with self._errors():
+            return self._waiting.execute_command(*command)
+
+    def run(self, name: str, *args: Any) -> Any:
+        """Run lua/<name>.lua."""
+        if name not in self._scripts:
+            body = _script(name)
+            self._scripts[name] = (hashlib.sha1(body, usedforsecurity=False).hexdigest(), body)
+        digest, body = self._scripts[name]
+        with self._errors():
+            try:
+                return self._client.execute_command("EVALSHA", digest, 1, self._prefix, *args)
+            except NoScriptError:  # a new Redis, or one that restarted
+                return self._client.execute_command("EVAL", body, 1, self._prefix, *args)
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except RedisError as error:
+            raise StoreUnavailable(_advice(error, self._where)) from error
+
+
+class RedisModel(RedisReader):
+    """model.Model over one Redis (redis:// or unix:// URL)."""
 
     def __init__(
         self,
@@ -71,36 +115,29 @@ class RedisModel:
         history_seconds: float = 24 * 3600.0,
         history_bytes: int = 256 * 1024 * 1024,
     ) -> None:
-        self._keys = Keys(cluster)
+        self._connection = Connection(url, Keys(cluster).prefix)
+        super().__init__(self._connection, cluster)
+        self._run = self._connection.run
         self._changes_length = changes_length
         self._history_seconds = history_seconds
         self._history_bytes = history_bytes
-        # Any: redis-py does not type execute_command, and its typed methods answer "an awaitable or the value".
-        self._redis: Any = _client(url, ANSWER_WITHIN)
-        # redis-py would cut a waiting read after its default 5 s; no limit at all would wait for ever on a dead peer.
-        self._waiting: Any = _client(url, LONGEST_BLOCK + ANSWER_WITHIN)
-        self._where = _where(self._redis)
-        self._scripts: dict[str, tuple[str, bytes]] = {}
-        # The model that this object stood for election in, and the one it last loaded: see `acquire`, `put_verdict`.
-        self._led = ""
+        self._led = ""  # the instance that this object stood for election in: every write of the leader names it
         self._highest_epoch = 0
-        self._read = ""
 
     def close(self) -> None:
-        self._redis.close()
-        self._waiting.close()
+        self._connection.close()
 
     # --- the leader
 
     def acquire(self, holder: str, ttl: float) -> int | None:
-        reply = self._run("acquire", text(holder), _milliseconds(ttl), uuid.uuid4().hex, self._highest_epoch + 1)
+        reply = self._run("acquire", text(holder), milliseconds(ttl), uuid.uuid4().hex, self._highest_epoch + 1)
         if not reply:
             return None
         self._highest_epoch, self._led = int(reply[0]), reply[1].decode()
         return self._highest_epoch
 
     def renew(self, holder: str, epoch: int, ttl: float) -> bool:
-        return bool(self._run("renew", text(holder), epoch, self._led, _milliseconds(ttl)))
+        return bool(self._run("renew", text(holder), epoch, self._led, milliseconds(ttl)))
 
     def release(self, holder: str, epoch: int) -> None:
         self._run("release", text(holder), epoch, self._led)
@@ -109,24 +146,26 @@ class RedisModel:
         changes: list[Change] = []
         batches = list(parts(writes))
         # Every part marks the pods, for a leader that dies between two parts must leave no change unjudged.
-        unexplained = [DuePod(d.pod, d.revision) for d in due]
+        unexplained = [(text(d.pod), d.revision, b"") for d in due]
+        explained = _with_hints(due)
         for part in batches[:-1]:
             changes += self._apply_part(epoch, part, unexplained, at)
-        return changes + self._apply_part(epoch, batches[-1] if batches else [], due, at)
+        return changes + self._apply_part(epoch, batches[-1] if batches else [], explained, at)
 
     def mark_due(self, epoch: int, due: Sequence[DuePod]) -> None:
-        for first in range(0, len(due), DUE_PER_SCRIPT):
-            self._apply_part(epoch, [], due[first : first + DUE_PER_SCRIPT], time.time())
+        explained = _with_hints(due)
+        for first in range(0, max(len(due), 1), DUE_PER_SCRIPT):
+            self._apply_part(epoch, [], explained[first : first + DUE_PER_SCRIPT], time.time())
 
     def _apply_part(
-        self, epoch: int, part: Sequence[tuple[Write, bytes]], due: Sequence[DuePod], at: float
+        self, epoch: int, part: Sequence[tuple[Write, bytes]], due: Sequence[tuple[bytes, int, bytes]], at: float
     ) -> list[Change]:
         args: list[Any] = [epoch, self._led, repr(at), self._changes_length, ENTRY_OVERHEAD, HINTS_KEPT, len(part)]
         for write, packed in part:
             args += (write.kind, text(write.key), write.type, packed)
         args.append(len(due))
         for pod in due:
-            args += (text(pod.pod), pod.revision, b"\n".join(split_hints(pod.hints)[-HINTS_KEPT:]))
+            args += pod
         reply = self._run("apply", *args)
         if reply is None:
             raise _stale(epoch)
@@ -163,7 +202,7 @@ class RedisModel:
         return taken
 
     def count_due(self) -> int:
-        return int(self._call("HLEN", self._keys.due_info))
+        return int(self._redis.call("HLEN", self._keys.due_info))
 
     def put_verdict(self, pod: str, revision: int, verdict: bytes, node_sets: dict[str, bytes], at: float) -> bool:
         if bad := [digest for digest in node_sets if not digest.isalnum()]:
@@ -173,161 +212,6 @@ class RedisModel:
         for digest, nodes in node_sets.items():
             args += (digest, pack(nodes))
         return bool(self._run("put_verdict", *args))
-
-    # --- the readers
-
-    def load(self) -> Loaded:
-        while True:
-            instance, revision = self._position()
-            kinds = sorted(kind.decode() for kind in self._call("SMEMBERS", self._keys.kinds))
-            objects = {kind: self._bodies(kind) for kind in kinds}
-            verdicts = self._bodies(VERDICTS)
-            sync, slots = self._pipe(("HGETALL", self._keys.sync), ("HGETALL", self._keys.node_slots))
-            if self._position()[0] == instance:  # else everything was lost meanwhile
-                break
-        self._read = instance
-        return Loaded(
-            instance=instance,
-            revision=revision,
-            objects=objects,
-            verdicts=verdicts,
-            sync={kind.decode(): msgspec.json.decode(raw, type=SyncState) for kind, raw in sync.items()},
-            node_slots={untext(name): int(slot) for name, slot in slots.items()},
-        )
-
-    def revision(self) -> int:
-        return self._position()[1]
-
-    def changes(self, instance: str, after: int, limit: int, block: float) -> list[Change]:
-        found = self._changes_now(instance, after, limit)
-        if found or block <= 0:
-            return found
-        wait = _milliseconds(min(block, LONGEST_BLOCK))
-        with self._errors():
-            self._waiting.execute_command(
-                "XREAD", "COUNT", 1, "BLOCK", wait, "STREAMS", self._keys.changes, f"{after}-0"
-            )
-        return self._changes_now(instance, after, limit)
-
-    def node_slots(self, names: Sequence[str]) -> dict[str, int]:
-        if not names:
-            return {}
-        slots = self._call("HMGET", self._keys.node_slots, *map(text, names))
-        return {name: int(slot) for name, slot in zip(names, slots, strict=True) if slot is not None}
-
-    def node_set(self, digest: str) -> bytes | None:
-        packed = self._call("HGET", self._keys.node_sets, text(digest))
-        return None if packed is None else unpack(packed)
-
-    def history(self, kind: str, key: str, start: float, end: float, limit: int) -> list[HistoryEntry]:
-        return [] if kind == SYNC else select(self._newest_first(kind, key), start, end, limit)
-
-    def history_start(self) -> float | None:
-        start = self._call("HGET", self._keys.meta, "history_start")
-        return None if start is None else float(start)
-
-    def lease(self) -> Lease | None:
-        holder, left, epoch = self._pipe(
-            ("GET", self._keys.lease), ("PTTL", self._keys.lease), ("HGET", self._keys.meta, "epoch")
-        )
-        if holder is None or epoch is None:
-            return None
-        return Lease(untext(holder), int(epoch), max(left, 0) / 1000)
-
-    def memory(self) -> dict[str, int]:
-        objects = [self._keys.current(kind.decode()) for kind in self._call("SMEMBERS", self._keys.kinds)]
-        names = (self._keys.changes, self._keys.verdicts, self._keys.node_sets, *objects)
-        sizes = self._pipe(
-            ("HGET", self._keys.meta, "history_bytes"), *(("MEMORY USAGE", name, "SAMPLES", 20) for name in names)
-        )
-        history, changes, verdicts, node_sets, *rest = (int(size or 0) for size in sizes)
-        return {
-            "objects": sum(rest),
-            "changes": changes,
-            "history": history,
-            "verdicts": verdicts,
-            "nodesets": node_sets,
-        }
-
-    # --- reading, in parts
-
-    def _position(self) -> tuple[str, int]:
-        instance, revision = self._call("HMGET", self._keys.meta, "instance", "rev")
-        return (instance or b"").decode(), int(revision or 0)
-
-    def _bodies(self, kind: str) -> dict[str, bytes]:
-        """In steps, so that Redis answers others in between; what changes meanwhile is also in the change stream."""
-        bodies: dict[str, bytes] = {}
-        cursor = 0
-        while True:
-            cursor, records = self._call("HSCAN", self._keys.current(kind), cursor, "COUNT", SCAN)
-            for key, record in records.items():
-                bodies[untext(key)] = unpack(record[record.index(b"\n") + 1 :])
-            if cursor == 0:
-                return bodies
-
-    def _changes_now(self, instance: str, after: int, limit: int) -> list[Change]:
-        meta, entries = self._pipe(
-            ("HMGET", self._keys.meta, "instance", "rev"),
-            ("XRANGE", self._keys.changes, f"({after}-0", "+", "COUNT", max(limit, 1)),
-        )
-        if (meta[0] or b"").decode() != instance:
-            raise Trimmed("the model in Redis is a new one")
-        # Revisions have no gaps, so the first one after `after` is missing only if it was trimmed.
-        newest = int(meta[1] or 0)
-        first = int(entries[0][0].split(b"-")[0]) if entries else newest + 1
-        if first != after + 1:
-            raise Trimmed(f"asked for changes after revision {after}; the next one kept is {first}, newest {newest}")
-        return [change_of(*entry) for entry in entries]
-
-    def _newest_first(self, kind: str, key: str) -> Iterator[HistoryEntry]:
-        name = self._keys.history(kind, key)
-        current, page = self._pipe(("HGET", self._keys.current(kind), text(key)), ("LRANGE", name, -PAGE, -1))
-        last = -1
-        if current is not None:
-            last = revision_of(current)
-            yield entry_of(current)
-        taken = 0
-        while page:
-            taken += len(page)
-            for record in reversed(page):
-                # An entry that arrives between two pages shifts them: skip what was seen.
-                if last == -1 or revision_of(record) < last:
-                    last = revision_of(record)
-                    yield entry_of(record)
-            page = self._call("LRANGE", name, -taken - PAGE, -taken - 1)
-
-    # --- talking to Redis
-
-    def _call(self, *command: Any) -> Any:
-        with self._errors():
-            return self._redis.execute_command(*command)
-
-    def _pipe(self, *commands: tuple[Any, ...]) -> list[Any]:
-        """One transaction: the answers belong to one moment."""
-        with self._errors():
-            pipe = self._redis.pipeline(transaction=True)
-            for command in commands:
-                pipe.execute_command(*command)
-            return list(pipe.execute())
-
-    def _run(self, name: str, *args: Any) -> Any:
-        if name not in self._scripts:
-            body = _script(name)
-            self._scripts[name] = (hashlib.sha1(body, usedforsecurity=False).hexdigest(), body)
-        digest, body = self._scripts[name]
-        with self._errors():
-            try:
-                return self._redis.execute_command("EVALSHA", digest, 1, self._keys.prefix, *args)
-            except NoScriptError:  # a new Redis, or one that restarted
-                return self._redis.execute_command("EVAL", body, 1, self._keys.prefix, *args)
-
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        try:
-            yield
-        except RedisError as error:
-            raise StoreUnavailable(_advice(error, self._where)) from error
 
 
 def _client(url: str, timeout: float) -> redis.Redis:
@@ -349,8 +233,9 @@ def _script(name: str) -> bytes:
     return "\n".join(parts).encode()
 
 
-def _milliseconds(seconds: float) -> int:
-    return max(1, round(seconds * 1000))  # 0 would mean "for ever" or be refused
+def _with_hints(due: Sequence[DuePod]) -> list[tuple[bytes, int, bytes]]:
+    """As the script takes them, one hint a line."""
+    return [(text(d.pod), d.revision, b"\n".join(split_hints(d.hints)[-HINTS_KEPT:])) for d in due]
 
 
 def _stale(epoch: int) -> StaleEpoch:

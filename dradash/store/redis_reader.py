@@ -1,0 +1,159 @@
+"""Reading the model from Redis: everything at once, what changed since, what was before. Runs no script."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from dradash.store.encoding import unpack
+from dradash.store.history import select
+from dradash.store.keys import Keys, text, untext
+from dradash.store.model import SYNC, VERDICTS, Change, HistoryEntry, Lease, Loaded, SyncState, Trimmed
+from dradash.store.records import change_of, entry_of, revision_of
+
+SCAN: Final = 1000
+PAGE: Final = 100
+LONGEST_BLOCK: Final = 30.0
+
+
+class Commands(Protocol):
+    """What the reader needs of a connection. All raise StoreUnavailable."""
+
+    def call(self, *command: Any) -> Any: ...
+
+    def pipe(self, *commands: tuple[Any, ...]) -> list[Any]:
+        """One transaction: the answers belong to one moment."""
+
+    def wait(self, *command: Any) -> Any:
+        """A command that may block for LONGEST_BLOCK seconds."""
+
+
+class RedisReader:
+    """model.ReadModel over one Redis."""
+
+    def __init__(self, commands: Commands, cluster: str) -> None:
+        self._redis = commands
+        self._keys = Keys(cluster)
+        self._read = ""  # the instance last loaded: put_verdict names it
+
+    def load(self) -> Loaded:
+        while True:
+            instance, revision = self._position()
+            kinds = sorted(kind.decode() for kind in self._redis.call("SMEMBERS", self._keys.kinds))
+            objects = {kind: self._bodies(kind) for kind in kinds}
+            verdicts = self._bodies(VERDICTS)
+            sync, slots = self._redis.pipe(("HGETALL", self._keys.sync), ("HGETALL", self._keys.node_slots))
+            if self._position()[0] == instance:  # else everything was lost meanwhile
+                break
+        self._read = instance
+        return Loaded(
+            instance=instance,
+            revision=revision,
+            objects=objects,
+            verdicts=verdicts,
+            sync={kind.decode(): msgspec.json.decode(raw, type=SyncState) for kind, raw in sync.items()},
+            node_slots={untext(name): int(slot) for name, slot in slots.items()},
+        )
+
+    def revision(self) -> int:
+        return self._position()[1]
+
+    def changes(self, instance: str, after: int, limit: int, block: float) -> list[Change]:
+        found = self._changes_now(instance, after, limit)
+        if found or block <= 0:
+            return found
+        wait = milliseconds(min(block, LONGEST_BLOCK))
+        self._redis.wait("XREAD", "COUNT", 1, "BLOCK", wait, "STREAMS", self._keys.changes, f"{after}-0")
+        return self._changes_now(instance, after, limit)
+
+    def node_slots(self, names: Sequence[str]) -> dict[str, int]:
+        if not names:
+            return {}
+        slots = self._redis.call("HMGET", self._keys.node_slots, *map(text, names))
+        return {name: int(slot) for name, slot in zip(names, slots, strict=True) if slot is not None}
+
+    def node_set(self, digest: str) -> bytes | None:
+        packed = self._redis.call("HGET", self._keys.node_sets, text(digest))
+        return None if packed is None else unpack(packed)
+
+    def history(self, kind: str, key: str, start: float, end: float, limit: int) -> list[HistoryEntry]:
+        return [] if kind == SYNC else select(self._newest_first(kind, key), start, end, limit)
+
+    def history_start(self) -> float | None:
+        start = self._redis.call("HGET", self._keys.meta, "history_start")
+        return None if start is None else float(start)
+
+    def lease(self) -> Lease | None:
+        holder, left, epoch = self._redis.pipe(
+            ("GET", self._keys.lease), ("PTTL", self._keys.lease), ("HGET", self._keys.meta, "epoch")
+        )
+        if holder is None or epoch is None:
+            return None
+        return Lease(untext(holder), int(epoch), max(left, 0) / 1000)
+
+    def memory(self) -> dict[str, int]:
+        objects = [self._keys.current(kind.decode()) for kind in self._redis.call("SMEMBERS", self._keys.kinds)]
+        names = (self._keys.changes, self._keys.verdicts, self._keys.node_sets, *objects)
+        sizes = self._redis.pipe(
+            ("HGET", self._keys.meta, "history_bytes"), *(("MEMORY USAGE", name, "SAMPLES", 20) for name in names)
+        )
+        history, changes, verdicts, node_sets, *rest = (int(size or 0) for size in sizes)
+        return {
+            "objects": sum(rest),
+            "changes": changes,
+            "history": history,
+            "verdicts": verdicts,
+            "nodesets": node_sets,
+        }
+
+    def _position(self) -> tuple[str, int]:
+        instance, revision = self._redis.call("HMGET", self._keys.meta, "instance", "rev")
+        return (instance or b"").decode(), int(revision or 0)
+
+    def _bodies(self, kind: str) -> dict[str, bytes]:
+        """In steps, so that Redis answers others in between; what changes meanwhile is also in the change stream."""
+        bodies: dict[str, bytes] = {}
+        cursor = 0
+        while True:
+            cursor, records = self._redis.call("HSCAN", self._keys.current(kind), cursor, "COUNT", SCAN)
+            for key, record in records.items():
+                bodies[untext(key)] = unpack(record[record.index(b"\n") + 1 :])
+            if cursor == 0:
+                return bodies
+
+    def _changes_now(self, instance: str, after: int, limit: int) -> list[Change]:
+        meta, entries = self._redis.pipe(
+            ("HMGET", self._keys.meta, "instance", "rev"),
+            ("XRANGE", self._keys.changes, f"({after}-0", "+", "COUNT", max(limit, 1)),
+        )
+        if (meta[0] or b"").decode() != instance:
+            raise Trimmed("the model in Redis is a new one")
+        # Revisions have no gaps, so the first one after `after` is missing only if it was trimmed.
+        newest = int(meta[1] or 0)
+        first = int(entries[0][0].split(b"-")[0]) if entries else newest + 1
+        if first != after + 1:
+            raise Trimmed(f"asked for changes after revision {after}; the next one kept is {first}, newest {newest}")
+        return [change_of(*entry) for entry in entries]
+
+    def _newest_first(self, kind: str, key: str) -> Iterator[HistoryEntry]:
+        name = self._keys.history(kind, key)
+        current, page = self._redis.pipe(("HGET", self._keys.current(kind), text(key)), ("LRANGE", name, -PAGE, -1))
+        last = -1
+        if current is not None:
+            last = revision_of(current)
+            yield entry_of(current)
+        taken = 0
+        while page:
+            taken += len(page)
+            for record in reversed(page):
+                # An entry that arrives between two pages shifts them: skip what was seen.
+                if last == -1 or revision_of(record) < last:
+                    last = revision_of(record)
+                    yield entry_of(record)
+            page = self._redis.call("LRANGE", name, -taken - PAGE, -taken - 1)
+
+
+def milliseconds(seconds: float) -> int:
+    return max(1, round(seconds * 1000))  # 0 would mean "for ever" or be refused
