@@ -16,7 +16,7 @@ from dradash.informer.sink import KindState, ObjectEvent
 from dradash.kinds.registry import KINDS
 from dradash.pipeline.reconsider import Applied, Reconsider
 from dradash.scheduling.cluster import Cluster
-from dradash.store.model import DuePod, LeaderModel, Loaded, SyncState, Write
+from dradash.store.model import DuePod, Loaded, Model, SyncState, Write
 
 # Without these a pod cannot be judged (see judge.py).
 JUDGED_BY: Final = ("pods", "nodes", "resourceclaims", "resourceclasses", "podschedulingcontexts")
@@ -28,7 +28,7 @@ class Ingest:
 
     def __init__(
         self,
-        model: LeaderModel,
+        model: Model,
         epoch: int,
         loaded: Loaded,
         *,
@@ -115,5 +115,7 @@ class Ingest:
 
     def _mark_due(self, due: list[DuePod]) -> None:
         if due:
-            self._model.mark_due(self._epoch, due)
+            # Due because of what the model holds now: a judge that is at work on an older state must not clear these.
+            revision = self._model.revision()
+            self._model.mark_due(self._epoch, [msgspec.structs.replace(pod, revision=revision) for pod in due])
             self._on_due()

@@ -61,7 +61,7 @@ class Leader:
             except (StaleEpoch, StoreUnavailable) as error:
                 wait = RETRY[min(failures, len(RETRY) - 1)] * (0.5 + random.random() / 2)  # noqa: S311 - jitter
                 failures += 1
-                log.warning("not leading: %s; again in %.1f s", error or type(error).__name__, wait)
+                log.warning("not leading: %s; again in %.1f s", str(error) or type(error).__name__, wait)
                 stop.wait(wait)
 
     def _lead(self, epoch: int, stop: threading.Event) -> bool:
@@ -105,7 +105,7 @@ class Leader:
         try:
             self._model.release(self._holder, epoch)
         except (StaleEpoch, StoreUnavailable) as error:
-            log.info("the lease could not be released, it runs out by itself: %s", error or type(error).__name__)
+            log.info("the lease could not be released, it runs out by itself: %s", str(error) or type(error).__name__)
 
 
 def _as_ours(failure: BaseException) -> BaseException:

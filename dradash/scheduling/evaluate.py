@@ -32,7 +32,6 @@ def evaluate(pod: Pod, cluster: Cluster, revision: int, *, seed: str = "", keep_
             outcome=outcome,
             sentence=sentence,
             claims=_claim_refs(pod, cluster),
-            nodes_total=len(cluster.nodes),
             node=pod.spec.node_name,
         )
         return Evaluation(verdict, {})
@@ -46,7 +45,8 @@ def evaluate(pod: Pod, cluster: Cluster, revision: int, *, seed: str = "", keep_
         steps=attempt.all_steps(),
         claims=_claim_refs(pod, cluster),
         nodes_fit=attempt.feasible.bit_count(),
-        nodes_total=len(cluster.nodes),
+        # A pod outside the queue is compared with no node, and need not be judged again when their number changes.
+        nodes_total=0 if attempt.outcome in (Outcome.BLOCKED, Outcome.GATED) else len(cluster.nodes),
         node=attempt.node,
         acts_next=acts_next(attempt),
         alternatives=attempt.alternatives,

@@ -63,12 +63,12 @@ def pre_filter(pod: Pod, nodes: NodeTable) -> tuple[Status, int]:
 def check_nodes(pod: Pod, nodes: NodeTable, shown: int) -> tuple[list[Refused], int]:
     """All checks on the nodes shown: what each refused, and the nodes left."""
     left = shown
-    refused: list[Refused] = []
+    refused: dict[tuple[str, Status], int] = {}
 
     def refuse(plugin: str, status: Status, out: int) -> None:
         nonlocal left
         if out & left:
-            refused.append(Refused(plugin, status, out & left))
+            refused[plugin, status] = refused.get((plugin, status), 0) | out & left
             left &= ~out
 
     if not any(tolerates(t, _UNSCHEDULABLE_TAINT) for t in pod.spec.tolerations):
@@ -81,7 +81,7 @@ def check_nodes(pod: Pod, nodes: NodeTable, shown: int) -> tuple[list[Refused], 
             text = f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}"
             refuse("TaintToleration", unschedulable(text), tainted)
     refuse("NodeAffinity", NO_AFFINITY, nodes.all & ~_affine(pod, nodes))
-    return refused, left
+    return [Refused(plugin, status, out) for (plugin, status), out in refused.items()], left
 
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:

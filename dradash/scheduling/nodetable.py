@@ -107,7 +107,8 @@ class NodeTable:
             compiled.nodes &= keep
 
     def _move_taints(self, old: Node | None, new: Node | None, slot: int) -> None:
-        before, after = old and old.spec.taints, new and new.spec.taints
+        before = None if old is None else old.spec.taints
+        after = None if new is None else new.spec.taints
         if before == after:
             return
         self._taint_sets = None

@@ -98,7 +98,7 @@ class _Cycle:
             return
         if len(passed) > 1:
             self._say("preScore", plugin.pre_score(state, nodes, groups[-1][1], self.seed))
-        wanted = self.case.get("selectNode")
+        wanted = str(self.case.get("selectNode"))
         self._bind(state, wanted if wanted in passed else passed[0])
 
     def _bind(self, state: CycleState, node: str) -> None:

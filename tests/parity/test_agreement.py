@@ -1,0 +1,79 @@
+"""The real scheduler's own words agree with our verdicts at that moment."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+from dradash.scheduling.replay import Replay, Said
+
+RECORDING = Path(__file__).parent / "data" / "classic-1.30.jsonl"
+
+
+def rows() -> list[dict[str, Any]]:
+    return [json.loads(line) for line in RECORDING.read_text().splitlines()]
+
+
+def replay(recorded: list[dict[str, Any]]) -> list[Said]:
+    run = Replay()
+    told = [said for row in recorded for said in run.take(row["t"], row["kind"], row["type"], row["object"])]
+    return told + list(run.end())
+
+
+def test_nothing_differs_on_the_recording_of_a_real_control_plane() -> None:
+    out = io.StringIO()
+    call_command("agreement", str(RECORDING), stdout=out)
+    assert out.getvalue().endswith("28 agree, 0 differ, 0 not modelled\n")
+
+
+def test_each_message_is_told_once_with_its_pod() -> None:
+    told = replay(rows())
+    assert len(told) == 28
+    assert {s.pod for s in told} >= {"team-a/train-0", "team-b/silent"}
+
+
+def test_a_repeated_event_is_compared_by_the_pods_condition() -> None:
+    by_condition = [s for s in replay(rows()) if s.source == "condition"]
+    assert [(s.pod, s.message.split(".")[0]) for s in by_condition] == [
+        ("team-b/first", "0/6 nodes are available: resourceclaim in use")
+    ]
+
+
+def test_a_scheduler_that_says_something_else_differs(tmp_path: Path) -> None:
+    recorded = rows()
+    for row in recorded:
+        if row["kind"] == "events" and "2 excluded by" in row["object"].get("message", ""):
+            row["object"]["message"] = row["object"]["message"].replace("2 excluded by", "3 excluded by")
+            row["object"].pop("series", None)
+    changed = tmp_path / "changed.jsonl"
+    changed.write_text("\n".join(json.dumps(row) for row in recorded))
+    out = io.StringIO()
+    with pytest.raises(SystemExit) as ended:
+        call_command("agreement", str(changed), stdout=out)
+    assert ended.value.code == 1
+    assert "3 excluded by resource class node filter (ours: 2)" in out.getvalue()
+
+
+def test_clauses_of_other_checks_are_named_as_not_modelled() -> None:
+    recorded = rows()
+    for row in recorded:
+        if row["kind"] == "events" and row["object"].get("message", "").startswith("0/6 nodes are available: 2 excl"):
+            row["object"]["message"] = (
+                "0/6 nodes are available: 6 Insufficient cpu. preemption: 0/6 nodes are available."
+            )
+            row["object"].pop("series", None)
+    assert None in [s.agrees for s in replay(recorded)]
+
+
+def test_what_was_said_before_the_recording_began_belongs_to_no_moment() -> None:
+    recorded = rows()
+    spoken = next(r["object"] for r in recorded if r["kind"] == "events" and r["type"] == "ADDED")
+    for row in recorded:
+        if row["kind"] == "events" and row["type"] == "LIST":
+            row["object"]["items"] = [spoken | {"metadata": spoken["metadata"] | {"name": "before"}}]
+    assert len(replay(recorded)) == 28
