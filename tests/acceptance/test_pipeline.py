@@ -1,0 +1,156 @@
+"""Watch -> Redis -> Celery as processes: whatever breaks, in the end the model is the cluster, object by object."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+
+import pytest
+import redis
+
+from tests import build
+from tests.acceptance.pipeline import Churn, Pipeline
+from tests.acceptance.processes import marked, until
+
+
+@pytest.fixture
+def pipeline() -> Iterator[Pipeline]:
+    with Pipeline() as running:
+        running.api.load([*build.nodes(20), build.resource_class(), build.namespace("team")])
+        yield running
+
+
+def add_pod(pipeline: Pipeline, n: int) -> None:
+    claim = build.claim(f"claim-{n}", "team")
+    pipeline.api.load([claim, build.pod(f"pod-{n}", "team", claims={"gpu": f"claim-{n}"})])
+
+
+def change(pipeline: Pipeline, n: int) -> None:
+    """The n-th of an endless series of changes of several kinds: pods and claims come and go, nodes change."""
+    add_pod(pipeline, n)
+    node = pipeline.api.get("nodes", f"node-{n % 20}")
+    node["metadata"]["labels"]["round"] = str(n)
+    node["spec"]["unschedulable"] = n % 3 == 0
+    pipeline.api.update("nodes", node)
+    if n >= 10:
+        pipeline.api.delete("pods", f"pod-{n - 10}", "team")
+        pipeline.api.delete("resourceclaims", f"claim-{n - 10}", "team")
+
+
+def test_what_is_in_the_cluster_is_in_the_model_and_judged(pipeline: Pipeline) -> None:
+    for n in range(30):
+        add_pod(pipeline, n)
+    pipeline.watch()
+    pipeline.judge(2)
+    pipeline.until_equal()
+    for n in range(30, 60):
+        change(pipeline, n)
+    pipeline.until_equal()
+
+
+def test_the_other_worker_leads_within_ten_seconds_after_the_leader_is_killed(pipeline: Pipeline) -> None:
+    workers = [pipeline.watch(), pipeline.watch()]
+    pipeline.judge()
+    until(lambda: pipeline.leader() in {w.pid for w in workers}, 10, "one of them leads")
+    leader = next(w for w in workers if w.pid == pipeline.leader())
+    other = next(w for w in workers if w is not leader)
+    with Churn(lambda n: change(pipeline, n)):
+        until(lambda: pipeline.model.revision() > 100, 20, "the leader writes")
+        leader.signal(signal.SIGKILL)
+        killed = time.monotonic()
+        until(lambda: pipeline.leader() == other.pid, 10, "the other one leads")
+        assert time.monotonic() - killed < 10
+    pipeline.until_equal()
+
+
+def test_sigterm_hands_the_lead_over_at_once(pipeline: Pipeline) -> None:
+    first = pipeline.watch()
+    until(lambda: pipeline.leader() == first.pid, 10, "the only one leads")
+    second = pipeline.watch()
+    pipeline.judge()
+    with Churn(lambda n: change(pipeline, n)):
+        first.signal(signal.SIGTERM)
+        until(lambda: pipeline.leader() == second.pid, 3, "the other one leads, before the lease runs out")
+        assert first.wait() == 0
+    pipeline.until_equal()
+
+
+def test_an_emptied_redis_is_filled_again(pipeline: Pipeline) -> None:
+    pipeline.watch()
+    pipeline.judge()
+    with Churn(lambda n: change(pipeline, n)) as churn:
+        until(lambda: churn.steps > 20, 20, "some changes")
+        with redis.Redis.from_url(pipeline.env["REDIS_URL"]) as client:
+            client.flushall()
+        seen = churn.steps
+        until(lambda: churn.steps > seen + 20, 20, "more changes")
+    pipeline.until_equal()
+
+
+def test_a_redis_that_died_and_came_back_empty_is_filled_again(pipeline: Pipeline) -> None:
+    pipeline.watch()
+    pipeline.judge()
+    pipeline.until_equal()
+    assert pipeline.redis is not None
+    with Churn(lambda n: change(pipeline, n)) as churn:
+        pipeline.redis.signal(signal.SIGKILL)
+        pipeline.redis.wait()
+        seen = churn.steps
+        until(lambda: churn.steps > seen + 50, 20, "changes while there is no Redis")
+        pipeline.start_redis()
+        until(lambda: churn.steps > seen + 100, 20, "changes after it came back")
+    pipeline.until_equal(40)
+
+
+def test_an_api_server_that_was_gone_for_a_while_is_caught_up_with(pipeline: Pipeline) -> None:
+    pipeline.watch()
+    pipeline.judge()
+    pipeline.until_equal()
+    pipeline.listener.stop()
+    for n in range(40):
+        change(pipeline, n)
+    pipeline.api.compact()
+
+    def is_stale() -> bool:
+        return pipeline.model.load().sync["pods"].state == "stale"
+
+    until(is_stale, 60, "the model says that it is stale")
+    pipeline.listener.start()
+    pipeline.until_equal(60)
+    assert pipeline.model.load().sync["pods"].state == "synced"
+
+
+def test_a_storm_of_expired_watches_loses_nothing(pipeline: Pipeline) -> None:
+    pipeline.watch()
+    pipeline.judge()
+    pipeline.until_equal()
+
+    def storm(n: int) -> None:
+        change(pipeline, n)
+        if n % 10 == 0:
+            pipeline.api.compact()
+            pipeline.api.end_watches()
+
+    with Churn(storm) as churn:
+        until(lambda: churn.steps > 150, 30, "fifteen rounds of 410")
+    pipeline.until_equal(60)
+
+
+def test_what_a_killed_judge_had_taken_is_judged_by_another(pipeline: Pipeline) -> None:
+    pipeline.watch()
+    worker = pipeline.judge(2)
+    with Churn(lambda n: change(pipeline, n), pause=0.005) as churn:
+        until(lambda: churn.steps > 50, 30, "much to judge")
+        children = [pid for pid in marked(pipeline.mark) if parent_of(pid) == worker.pid]
+        assert len(children) == 2
+        for pid in children:
+            os.kill(pid, signal.SIGKILL)
+        until(lambda: churn.steps > 100, 30, "more to judge")
+    pipeline.until_equal(60)
+
+
+def parent_of(pid: int) -> int:
+    with open(f"/proc/{pid}/stat") as stat:
+        return int(stat.read().rpartition(")")[2].split()[1])
