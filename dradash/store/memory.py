@@ -5,15 +5,15 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from typing import Final
 
 import msgspec
 
 from dradash.store.encoding import fingerprint, join_hints, split_hints
-from dradash.store.history import ENTRY_OVERHEAD, HINTS_KEPT, NODE_SET_GRACE, select
+from dradash.store.history import HINTS_KEPT, NODE_SET_GRACE, select
+from dradash.store.memory_state import Due, Record, State
 from dradash.store.model import (
     SYNC,
     VERDICTS,
@@ -32,46 +32,6 @@ PODS: Final = "pods"
 NODES: Final = "nodes"
 
 
-class _Record(msgspec.Struct):
-    """A state in force. created: revision of its first ADDED; the rest is for verdicts only."""
-
-    entry: HistoryEntry
-    created: int = 0
-    judged: int = 0
-    fingerprint: str = ""
-    sets: tuple[str, ...] = ()
-
-
-class _Due(msgspec.Struct):
-    since: float
-    revision: int
-    notes: list[bytes]
-    leased_until: float | None = None
-
-
-class _State:
-    """All that is lost when Redis is emptied."""
-
-    def __init__(self, changes_length: int) -> None:
-        self.instance = ""
-        self.epoch = 0
-        self.revision = 0
-        self.holder = ""
-        self.held_until = 0.0  # time.monotonic()
-        self.changes: deque[Change] = deque(maxlen=changes_length)
-        self.current: dict[str, dict[str, _Record]] = {VERDICTS: {}}
-        self.sync: dict[str, SyncState] = {}
-        self.node_slots: dict[str, int] = {}
-        self.due: dict[str, _Due] = {}
-        self.node_sets: dict[str, bytes] = {}
-        self.uses: dict[str, int] = {}
-        self.unused: dict[str, float] = {}  # digest -> since when
-        self.history: dict[tuple[str, str], deque[HistoryEntry]] = {}
-        self.index: deque[tuple[float, int, tuple[str, str]]] = deque()  # superseded at, size, whose
-        self.history_bytes = 0
-        self.history_start: float | None = None
-
-
 class MemoryModel:
     """model.Model in memory. Thread-safe: one lock, held for as long as a call takes."""
 
@@ -86,14 +46,14 @@ class MemoryModel:
         self._history_seconds = history_seconds
         self._history_bytes = history_bytes
         self._changed = threading.Condition(threading.RLock())
-        self._state = _State(changes_length)
+        self._state = State(changes_length)
         self._highest_epoch = 0
         self._read = ""  # the instance last loaded: a verdict on another one is refused
 
     def wipe(self) -> None:
         """Lose everything, as an emptied Redis does."""
         with self._changed:
-            self._state = _State(self._changes_length)
+            self._state = State(self._changes_length)
             self._changed.notify_all()
 
     def close(self) -> None:
@@ -170,10 +130,10 @@ class MemoryModel:
             return []
         change = self._append(write.kind, write.key, "MODIFIED" if old else "ADDED", write.object, at)
         if old:
-            self._archive(write.kind, write.key, old.entry, at)
+            self._state.archive(write.kind, write.key, old.entry, at)
         elif write.kind == NODES:
             self._state.node_slots.setdefault(write.key, len(self._state.node_slots))
-        records[write.key] = _Record(_entry(change), created=old.created if old else change.revision)
+        records[write.key] = Record(_entry(change), created=old.created if old else change.revision)
         return [change]
 
     def _delete(self, write: Write, at: float) -> list[Change]:
@@ -182,7 +142,7 @@ class MemoryModel:
             self._state.due.pop(write.key, None)
             if verdict := self._state.current[VERDICTS].get(write.key):
                 changes += self._remove(VERDICTS, write.key, verdict.entry.object, at)
-                self._release_sets(verdict.sets, at)
+                self._state.release_sets(verdict.sets, at)
         return changes
 
     def _remove(self, kind: str, key: str, body: bytes, at: float) -> list[Change]:
@@ -190,12 +150,12 @@ class MemoryModel:
         if old is None:
             return []
         change = self._append(kind, key, "DELETED", body, at)
-        self._archive(kind, key, old.entry, at)
-        self._archive(kind, key, _entry(change), at)
+        self._state.archive(kind, key, old.entry, at)
+        self._state.archive(kind, key, _entry(change), at)
         return [change]
 
     def _mark(self, pod: str, revision: int, notes: list[bytes], at: float) -> None:
-        known = self._state.due.setdefault(pod, _Due(at, revision, []))
+        known = self._state.due.setdefault(pod, Due(at, revision, []))
         known.revision = max(known.revision, revision)
         known.notes = [*known.notes, *notes][-HINTS_KEPT:]
 
@@ -207,27 +167,10 @@ class MemoryModel:
                 self._state.sync[state.kind] = state
                 self._append(SYNC, state.kind, "MODIFIED" if old else "ADDED", msgspec.json.encode(state), at)
 
-    def _archive(self, kind: str, key: str, entry: HistoryEntry, at: float) -> None:
-        state = self._state
-        size = len(entry.object) + len(kind) + len(key) + ENTRY_OVERHEAD
-        state.history.setdefault((kind, key), deque()).append(entry)
-        state.index.append((at, size, (kind, key)))
-        state.history_bytes += size
-
     def housekeep(self, epoch: int, now: float) -> None:
         with self._changed:
             self._check(epoch)
-            state, oldest = self._state, now - self._history_seconds
-            while state.index and (state.index[0][0] <= oldest or state.history_bytes > self._history_bytes):
-                at, size, whose = state.index.popleft()
-                state.history[whose].popleft()
-                if not state.history[whose]:
-                    del state.history[whose]
-                state.history_bytes -= size
-                state.history_start = max(at, state.history_start or at)
-            before = min([now - NODE_SET_GRACE, *(at for at, _, _ in list(state.index)[:1])])
-            for digest in [d for d, since in state.unused.items() if since < before]:
-                del state.unused[digest], state.node_sets[digest]
+            self._state.trim(now - self._history_seconds, self._history_bytes, now - NODE_SET_GRACE)
 
     # --- the judges
 
@@ -266,14 +209,11 @@ class MemoryModel:
             else:
                 entry = _entry(self._append(VERDICTS, pod, "MODIFIED" if old else "ADDED", verdict, at))
                 if old:
-                    self._archive(VERDICTS, pod, old.entry, at)
-            state.current[VERDICTS][pod] = _Record(entry, 0, revision, mark, tuple(node_sets))
-            for digest, nodes in node_sets.items():
-                state.node_sets.setdefault(digest, nodes)
-                state.uses[digest] = state.uses.get(digest, 0) + 1
-                state.unused.pop(digest, None)
+                    self._state.archive(VERDICTS, pod, old.entry, at)
+            state.current[VERDICTS][pod] = Record(entry, 0, revision, mark, tuple(node_sets))
+            state.hold_sets(node_sets)
             if old:
-                self._release_sets(old.sets, at)
+                self._state.release_sets(old.sets, at)
             return True
 
     def _judged(self, pod: str, revision: int, at: float) -> None:
@@ -284,13 +224,6 @@ class MemoryModel:
             del self._state.due[pod]
         elif due.leased_until is not None:
             due.leased_until, due.since = None, at
-
-    def _release_sets(self, digests: tuple[str, ...], at: float) -> None:
-        for digest in digests:
-            self._state.uses[digest] -= 1
-            if not self._state.uses[digest]:
-                del self._state.uses[digest]
-                self._state.unused[digest] = at
 
     # --- the readers
 
@@ -331,12 +264,7 @@ class MemoryModel:
 
     def history(self, kind: str, key: str, start: float, end: float, limit: int) -> list[HistoryEntry]:
         with self._changed:
-            return select(self._newest_first(kind, key), start, end, limit)
-
-    def _newest_first(self, kind: str, key: str) -> Iterator[HistoryEntry]:
-        if record := self._state.current.get(kind, {}).get(key):
-            yield record.entry
-        yield from reversed(self._state.history.get((kind, key), ()))
+            return select(self._state.newest_first(kind, key), start, end, limit)
 
     def history_start(self) -> float | None:
         return self._state.history_start
