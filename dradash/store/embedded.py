@@ -1,4 +1,4 @@
-"""The Redis that dradash brings along: which server to start, and how. Only this machine reaches it; nothing is kept."""
+"""The Redis that dradash brings along: which server to start, and how. For this machine only; nothing is kept."""
 
 from __future__ import annotations
 
