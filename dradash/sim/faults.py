@@ -44,8 +44,8 @@ class Faults:
     def __init__(self) -> None:
         self._active: list[Fault] = []
         self._lock = threading.Lock()
-        self._restored = threading.Event()
-        self._restored.set()
+        self.restored = threading.Event()  # not set while the fault `unreachable` lasts
+        self.restored.set()
         # Takes the HTTP listener away for so many seconds; set by whoever runs one.
         self.on_unreachable: Callable[[float], None] | None = None
 
@@ -65,11 +65,11 @@ class Faults:
 
     @property
     def reachable(self) -> bool:
-        return self._restored.is_set()
+        return self.restored.is_set()
 
     def take_away(self, seconds: float) -> None:
         """Be unreachable for so long: over HTTP if there is a listener, and for the in-process source."""
-        self._restored.clear()
+        self.restored.clear()
         timer = threading.Timer(seconds, self.restore)
         timer.daemon = True
         timer.start()
@@ -77,7 +77,7 @@ class Faults:
             self.on_unreachable(seconds)
 
     def restore(self) -> None:
-        self._restored.set()
+        self.restored.set()
 
     def _take(self, name: str, plural: str, verb: str = "") -> Fault | None:
         if not self._active:  # the usual case costs no lock

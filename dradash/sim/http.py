@@ -52,6 +52,11 @@ class Application:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
+        if not self._server.faults.reachable:
+            # The listener is about to break this connection; until then nothing is answered.
+            while (await receive())["type"] != "http.disconnect":
+                pass
+            return
         try:
             found = await self._answer(scope, receive, send)
         except ApiError as error:

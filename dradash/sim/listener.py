@@ -13,6 +13,7 @@ from dradash.sim.http import Application
 
 START_TIMEOUT: Final = 10.0  # seconds
 STOP_TIMEOUT: Final = 5.0
+ANSWER_GRACE: Final = 0.05
 
 
 class PortTaken(OSError):
@@ -31,7 +32,9 @@ class _Server(uvicorn.Server):
         self.ready.set()
 
     def abort(self) -> None:
-        """Break all connections, as a machine that is gone does; called on the loop."""
+        """Close the port and break all connections, as a machine that is gone does; called on the loop."""
+        for server in self.servers:
+            server.close()
         for connection in list(self.server_state.connections):
             connection.transport.abort()
         self.should_exit = True
@@ -50,6 +53,7 @@ class Listener:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._lock = threading.RLock()
         self._return: threading.Timer | None = None
+        self.returned = threading.Event()  # set when it listens again after `go_away`
 
     @property
     def url(self) -> str:
@@ -88,16 +92,27 @@ class Listener:
 
     def go_away(self, seconds: float) -> None:
         """Nothing listens for so long (a fault). Returns at once, so that the request that asked for it is answered."""
+        self.returned.clear()
         threading.Thread(target=self._go_away, args=(seconds,), name="sim-outage", daemon=True).start()
 
     def _go_away(self, seconds: float) -> None:
+        # Time for the answer to whoever asked; the application answers nobody else meanwhile.
+        threading.Event().wait(ANSWER_GRACE)
         with self._lock:
             if self._thread is None:
                 return
             self._stop()
-            self._return = threading.Timer(seconds, self.start)
+            self._return = threading.Timer(seconds, self._come_back)
             self._return.daemon = True
             self._return.start()
+
+    def _come_back(self) -> None:
+        with self._lock:
+            if self._return is None:
+                return  # stopped in the meantime
+            self._return = None
+            self.start()
+        self.returned.set()
 
     def __enter__(self) -> Listener:
         self.start()
