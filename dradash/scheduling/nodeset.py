@@ -7,17 +7,30 @@ an old verdict still means the same nodes. See docs/decisions/0002-node-sets.md.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable
+from itertools import compress, count, islice
+from typing import Final
+
+_FLAGS: Final = bytes.maketrans(b"01", b"\x00\x01")
 
 
-def slots(nodes: int) -> Iterator[int]:
-    """Slots in the set, ascending.
+def slots(nodes: int, limit: int | None = None) -> list[int]:
+    """Slots in the set, ascending; the first `limit` of them if that is given."""
+    # Clearing the lowest bit again and again would copy the whole set for each member; this walks it once, in C.
+    flags = bin(nodes)[:1:-1].encode().translate(_FLAGS)
+    return list(islice(compress(count(), flags), limit))
 
-    Walks bytes: clearing the lowest bit again and again would copy the whole set for each member.
-    """
-    for position, byte in enumerate(to_bytes(nodes)):
-        if byte:
-            yield from (position * 8 + bit for bit in range(8) if byte >> bit & 1)
+
+def of_slots(members: Iterable[int]) -> int:
+    """The set with these slots."""
+    slots_in = members if isinstance(members, (set, list, tuple)) else list(members)
+    if len(slots_in) <= 1:
+        return sum(1 << slot for slot in slots_in)
+    # A byte array is filled in one step a member; or-ing integers would copy the whole set each time.
+    bits = bytearray(max(slots_in) // 8 + 1)
+    for slot in slots_in:
+        bits[slot >> 3] |= 1 << (slot & 7)
+    return int.from_bytes(bits, "little")
 
 
 def to_bytes(nodes: int) -> bytes:

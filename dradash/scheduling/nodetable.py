@@ -15,10 +15,11 @@ from dradash.kinds.selectors import NodeSelector, NodeSelectorRequirement, NodeS
 from dradash.scheduling import nodeset
 from dradash.scheduling.nodeselector import NAME_FIELD, compares, is_empty, selector_error, term_errors, term_matches
 
+K = TypeVar("K")
 T = TypeVar("T")
 
-# A selector that nobody asked for among so many others is dropped: each keeps a set of one bit a node.
-CACHED_SELECTORS: Final = 4096
+# Of the selectors and lists of names that were asked for so many are kept: each keeps a set of one bit a node.
+CACHED: Final = 4096
 
 
 class InvalidSelector(ValueError):
@@ -50,6 +51,7 @@ class NodeTable:
         self._labels: dict[str, dict[str, set[int]]] = {}
         self._compiled: OrderedDict[NodeSelector, _Compiled | InvalidSelector] = OrderedDict()
         self._compiled_lenient: OrderedDict[NodeSelector, _Compiled] = OrderedDict()
+        self._named: OrderedDict[tuple[str, ...], int] = OrderedDict()  # by names, also of nodes that are gone
         self._taint_sets: dict[tuple[Taint, ...], int] | None = None
 
     def __len__(self) -> int:
@@ -61,20 +63,32 @@ class NodeTable:
         """Names and slots as the model handed them out, also of nodes that are gone."""
         self._slots.update(slots)
         self._names.update((slot, name) for name, slot in slots.items())
+        self._named.clear()
 
     def has_slot(self, name: str) -> bool:
         return name in self._slots
 
     def names(self, nodes: int) -> list[str]:
         """Names of the nodes in the set, in the order of their slots. A slot never seen reads as "node #N"."""
-        return [self.name(slot) for slot in nodeset.slots(nodes)]
+        return self.slot_names(nodeset.slots(nodes))
+
+    def slot_names(self, slots: Iterable[int]) -> list[str]:
+        names = self._names
+        return [names[s] if s in names else self.name(s) for s in slots]
 
     def name(self, slot: int) -> str:
         return self._names.get(slot, f"node #{slot}")
 
     def named(self, names: Iterable[str]) -> int:
         """The set of the existing nodes among these names."""
-        return _to_set(self._slots[n] for n in names if n in self.by_name)
+        # A negotiation's lists are asked for several times in one attempt, and again in the next one.
+        key = tuple(names)
+        known = self._named.get(key)
+        if known is None:
+            slots = self._slots
+            known = nodeset.of_slots([slots[n] for n in key if n in slots])
+            _remember(self._named, key, known)
+        return known & self.all
 
     # --- changes ---------------------------------------------------------------------------------------------------
 
@@ -83,7 +97,8 @@ class NodeTable:
         name = node.name
         if slot is None:
             slot = self._slots.get(name, len(self._slots))
-        self.learn_slots({name: slot})
+        if self._slots.get(name) != slot:
+            self.learn_slots({name: slot})
         old = self.by_name.get(name)
         self.by_name[name] = node
         bit = 1 << slot
@@ -177,13 +192,13 @@ class NodeTable:
         """Nodes that carry all these labels (labels.SelectorFromSet)."""
         nodes = self.all
         for key, value in labels.items():
-            nodes &= _to_set(self._labels.get(key, {}).get(value, ()))
+            nodes &= nodeset.of_slots(self._labels.get(key, {}).get(value, ()))
         return nodes
 
     def by_taints(self) -> Mapping[tuple[Taint, ...], int]:
         """Nodes grouped by their exact list of taints."""
         if self._taint_sets is None:
-            self._taint_sets = {taints: _to_set(members) for taints, members in self._taints.items()}
+            self._taint_sets = {taints: nodeset.of_slots(members) for taints, members in self._taints.items()}
         return self._taint_sets
 
     def label_values(self, key: str) -> Mapping[str, set[int]]:
@@ -210,15 +225,17 @@ class NodeTable:
         values = self._labels.get(requirement.key, {})
         match requirement.operator:
             case "In":
-                return _to_set(slot for v in set(requirement.values) for slot in values.get(v, ()))
+                return nodeset.of_slots(slot for v in set(requirement.values) for slot in values.get(v, ()))
             case "NotIn":
-                return self.all & ~_to_set(slot for v in set(requirement.values) for slot in values.get(v, ()))
+                return self.all & ~nodeset.of_slots(slot for v in set(requirement.values) for slot in values.get(v, ()))
             case "Exists":
-                return _to_set(slot for members in values.values() for slot in members)
+                return nodeset.of_slots(slot for members in values.values() for slot in members)
             case "DoesNotExist":
-                return self.all & ~_to_set(slot for members in values.values() for slot in members)
+                return self.all & ~nodeset.of_slots(slot for members in values.values() for slot in members)
             case _:
-                return _to_set(slot for v, members in values.items() if compares(requirement, v) for slot in members)
+                return nodeset.of_slots(
+                    slot for v, members in values.items() if compares(requirement, v) for slot in members
+                )
 
     def _field(self, requirement: NodeSelectorRequirement) -> int:
         if requirement.key == NAME_FIELD:
@@ -228,20 +245,7 @@ class NodeTable:
         return matching if requirement.operator == "In" else self.all & ~matching
 
 
-def _to_set(slots: Iterable[int]) -> int:
-    # A byte array is filled in one step a member; or-ing integers would copy the whole set each time.
-    members = slots if isinstance(slots, (set, list, tuple)) else list(slots)
-    if not members:
-        return 0
-    if len(members) == 1:
-        return 1 << next(iter(members))
-    bits = bytearray(max(members) // 8 + 1)
-    for slot in members:
-        bits[slot >> 3] |= 1 << (slot & 7)
-    return int.from_bytes(bits, "little")
-
-
-def _remember(cache: OrderedDict[NodeSelector, T], key: NodeSelector, value: T) -> None:
+def _remember(cache: OrderedDict[K, T], key: K, value: T) -> None:
     cache[key] = value
-    if len(cache) > CACHED_SELECTORS:
+    if len(cache) > CACHED:
         cache.popitem(last=False)

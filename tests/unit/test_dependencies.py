@@ -47,7 +47,7 @@ def random_object(rng: random.Random, kind: str, number: int) -> build.Obj:
             allocation = rng.choice(
                 [None, None, build.allocation("node-0", "node-1"), build.allocation(shareable=True)]
             )
-            more = {"ownerReferences": [build.owner(rng.choice(pods))]} if rng.random() < 0.6 else {}
+            more: build.Obj = {"ownerReferences": [build.owner(rng.choice(pods))]} if rng.random() < 0.6 else {}
             return build.claim(
                 f"claim-{number}",
                 resource_class=f"class-{rng.randrange(3)}",

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from itertools import islice
 from typing import Final, TypeVar
 
 from dradash.kinds.schedulingcontext import NODE_LIST_MAX_SIZE
@@ -43,26 +42,24 @@ class Seed:
 
     def node(self, nodes: NodeTable, feasible: int) -> str:
         """One of the feasible nodes (there must be one)."""
-        return nodes.name(_from(feasible, self._start(feasible), 1)[0])
+        upper = feasible >> self._start(feasible)
+        low = upper or feasible
+        first = (low & -low).bit_length() - 1
+        return nodes.name(first + self._start(feasible) if upper else first)
 
     def nodes(self, nodes: NodeTable, feasible: int) -> list[str]:
         """All feasible nodes, or NODE_LIST_MAX_SIZE of them: a run of slots that begins at a place of the seed's."""
         if feasible.bit_count() <= NODE_LIST_MAX_SIZE:
             return nodes.names(feasible)
-        return [nodes.name(slot) for slot in _from(feasible, self._start(feasible), NODE_LIST_MAX_SIZE)]
+        return nodes.slot_names(self._run(feasible, NODE_LIST_MAX_SIZE))
 
     def _start(self, nodes: int) -> int:
         return self._number % max(nodes.bit_length(), 1)
 
-
-def _from(nodes: int, start: int, count: int) -> list[int]:
-    """Up to `count` slots of the set, from `start` upwards and then around."""
-    upper = nodes >> start
-    slots = _first(upper, count, start)
-    if len(slots) < count:
-        slots += _first(nodes & ((1 << start) - 1), count - len(slots), 0)
-    return slots
-
-
-def _first(nodes: int, count: int, offset: int) -> list[int]:
-    return [offset + slot for slot in islice(nodeset.slots(nodes), count)]
+    def _run(self, nodes: int, count: int) -> list[int]:
+        """Up to `count` slots of the set, from the seed's place upwards and then around."""
+        start = self._start(nodes)
+        slots = [start + slot for slot in nodeset.slots(nodes >> start, count)]
+        if len(slots) < count:
+            slots += nodeset.slots(nodes & ((1 << start) - 1), count - len(slots))
+        return slots
