@@ -11,8 +11,11 @@ from typing import Final
 _LONGEST_SIZE_LINE: Final = 4096
 
 
+LONGEST_LINE: Final = 64 * 1024 * 1024  # bytes; an object in etcd is some megabytes at most
+
+
 class BrokenChunks(ValueError):
-    """The peer does not speak the chunked coding."""
+    """The peer does not speak the chunked coding, or sends a line without end."""
 
 
 class Dechunker:
@@ -63,19 +66,27 @@ class Lines:
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
+        self._size = 0  # bytes in the parts
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Complete lines without their newline; empty lines are left out. Linear in the bytes, however long a line."""
+        """Complete lines without their newline; empty lines are left out. Linear in the bytes, however long a line.
+
+        Raises BrokenChunks when a line gets longer than LONGEST_LINE.
+        """
         *ends, rest = data.split(b"\n")
         lines: list[bytes] = []
         for end in ends:
             self._parts.append(end)
             line = b"".join(self._parts)
             self._parts.clear()
+            self._size = 0
             if line.strip():
                 lines.append(line)
         if rest:
             self._parts.append(rest)
+            self._size += len(rest)
+            if self._size > LONGEST_LINE:
+                raise BrokenChunks(f"a line longer than {LONGEST_LINE} bytes")
         return lines
 
     @property

@@ -8,37 +8,31 @@ from __future__ import annotations
 
 import email.utils
 import os
-import socket
-import threading
 import time
 import urllib.parse
-import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
 import urllib3
 from kubernetes import client, config
 from kubernetes.config.config_exception import ConfigException
-from urllib3.connection import HTTPConnection, HTTPSConnection
 
-from dradash.informer.chunked import BrokenChunks, Dechunker, Lines
 from dradash.informer.relevance import EVENTS_FIELD_SELECTOR
+from dradash.informer.sockets import Sockets, watched_pools
 from dradash.informer.source import (
-    MALFORMED,
     ListPage,
     NotServed,
     SourceError,
     Unavailable,
-    WatchEvent,
     error_of_status,
 )
+from dradash.informer.watch_stream import KubernetesWatch
 from dradash.kinds.registry import KINDS, Kind
 
 CONNECT_TIMEOUT: Final = 10.0  # seconds
 READ_TIMEOUT: Final = 60.0  # for one read of a list or a single object
 WATCH_GRACE: Final = 30.0  # a watch that is silent for its time-out and this long is dead
-READ_SIZE: Final = 256 * 1024
 LARGEST_ERROR: Final = 16 * 1024  # bytes read of an error's body
 
 # Discovery asks for these only: an aggregated API that is down must not hold the others up.
@@ -87,65 +81,6 @@ class _Groups(msgspec.Struct):
     groups: list[_Group] | None = None
 
 
-class _Line(msgspec.Struct):
-    type: str
-    object: msgspec.Raw
-
-
-_LINE: Final = msgspec.json.Decoder(_Line)
-
-
-class _Sockets:
-    """Every open socket of the client, so that all requests under way can be ended from another thread."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._open: weakref.WeakSet[socket.socket] = weakref.WeakSet()
-        self._closed = False
-
-    def add(self, sock: Any) -> None:
-        with self._lock:
-            self._open.add(sock)
-            if self._closed:
-                _shut_down(sock)
-
-    def shut_down(self) -> None:
-        with self._lock:
-            self._closed = True
-            for sock in self._open:
-                _shut_down(sock)
-
-
-def _shut_down(sock: Any) -> None:
-    """Wake whoever reads from it. Not SSLSocket.shutdown: that takes the TLS state away under the reader's feet."""
-    try:
-        socket.socket.shutdown(sock, socket.SHUT_RDWR)
-    except (OSError, TypeError):  # closed already, or TLS through a TLS proxy, which its time-out ends
-        return
-
-
-def _watched_pools(sockets: _Sockets) -> dict[str, type[urllib3.HTTPConnectionPool]]:
-    """Connection pools that tell `sockets` about each connection that they make."""
-
-    class Plain(HTTPConnection):
-        def connect(self) -> None:
-            super().connect()
-            sockets.add(self.sock)
-
-    class Tls(HTTPSConnection):
-        def connect(self) -> None:
-            super().connect()
-            sockets.add(self.sock)
-
-    class PlainPool(urllib3.HTTPConnectionPool):
-        ConnectionCls = Plain
-
-    class TlsPool(urllib3.HTTPSConnectionPool):
-        ConnectionCls = Tls
-
-    return {"http": PlainPool, "https": TlsPool}
-
-
 def load_config(kubeconfig: str = "", context: str = "") -> client.Configuration:
     """From the file (default: KUBECONFIG or ~/.kube/config), or from the pod that we run in when no file is named
     and none is there. Raises BadConfig."""
@@ -173,8 +108,8 @@ class KubernetesSource:
         configuration.keep_alive = True  # TCP keepalive finds a dead peer long before a watch's time-out
         self.server: str = configuration.host
         self._client = client.ApiClient(configuration)
-        self._sockets = _Sockets()
-        self._client.rest_client.pool_manager.pool_classes_by_scheme = _watched_pools(self._sockets)
+        self._sockets = Sockets()
+        self._client.rest_client.pool_manager.pool_classes_by_scheme = watched_pools(self._sockets)
         self._selectors = {"events": EVENTS_FIELD_SELECTOR}
 
     @classmethod
@@ -320,60 +255,3 @@ def retry_after(header: str | None, now: float) -> float | None:
         return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - now)
     except (ValueError, TypeError, OverflowError):
         return None
-
-
-class KubernetesWatch:
-    """A watch's events, in batches of what one read of the socket brings."""
-
-    def __init__(self, response: urllib3.BaseHTTPResponse) -> None:
-        self._response = response
-        # The reader below http.client's own chunk decoding, see chunked.py.
-        raw = getattr(response, "_fp")  # noqa: B009
-        self._reader = raw.fp
-        self._chunked = bool(raw.chunked)
-        self._socket = getattr(getattr(self._reader, "raw", None), "_sock", None)
-        self._closed = False
-
-    def __iter__(self) -> Iterator[WatchEvent]:
-        for batch in self.batches():
-            yield from batch
-
-    def batches(self) -> Iterator[tuple[WatchEvent, ...]]:
-        lines = Lines()
-        try:
-            for data in self._data():
-                events = tuple(_event(line) for line in lines.feed(data))
-                if events:
-                    yield events
-            if lines.unfinished and not self._closed:
-                raise Unavailable("the watch broke off in the middle of an event")
-        except (*_TRANSPORT_ERRORS, BrokenChunks) as error:
-            if not self._closed:
-                raise Unavailable(f"the watch broke off: {_reason(error)}") from error
-        finally:
-            self._response.close()
-
-    def _data(self) -> Iterator[bytes]:
-        dechunker = Dechunker()
-        while True:
-            data = self._reader.read1(READ_SIZE)
-            if not data:
-                break
-            yield dechunker.feed(data) if self._chunked else data
-            if dechunker.finished:
-                return
-        if self._chunked and not self._closed:
-            raise Unavailable("the connection of the watch was lost")
-
-    def close(self) -> None:
-        self._closed = True
-        if self._socket is not None:
-            _shut_down(self._socket)
-
-
-def _event(line: bytes) -> WatchEvent:
-    try:
-        read = _LINE.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return WatchEvent(MALFORMED, line)
-    return WatchEvent(read.type, bytes(read.object))

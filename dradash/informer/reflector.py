@@ -19,10 +19,10 @@ import enum
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-import msgspec
-
 from dradash.informer import objects
 from dradash.informer.backoff import Backoff
+from dradash.informer.health import Health
+from dradash.informer.listing import Listing
 from dradash.informer.messages import (
     Action,
     Answer,
@@ -41,7 +41,7 @@ from dradash.informer.messages import (
     Wait,
     Watch,
 )
-from dradash.informer.sink import KindState, ObjectEvent
+from dradash.informer.sink import ObjectEvent
 from dradash.informer.source import (
     Forbidden,
     Gone,
@@ -61,7 +61,6 @@ SLOW: Final = Backoff(base=30.0, cap=300.0)
 LONGEST_RETRY_AFTER: Final = 300.0  # a server (or a proxy) that asks for more is not believed
 SHORT_WATCH: Final = 1.0  # a watch that ends sooner, and brought nothing, counts as a failure
 SILENCE_GRACE: Final = 30.0  # beyond the asked time-out; then the connection is taken for dead
-REPORT_EVERY: Final = 5.0  # seconds between states that differ in counters only
 RESUMES_BEFORE_RELIST: Final = 5  # failures in a row of a watch, after which its resourceVersion is not trusted
 
 
@@ -88,18 +87,10 @@ class Reflector:
         self.phase = Phase.DISCOVERING
         self._keep = keep
         self._random = random
-        self._limit = limit
         self._timeout = timeout
-        self._state = KindState(kind.plural)
-        self._reported: KindState | None = None
-        self._reported_at = 0.0
+        self._health = Health(kind.plural)
         self._delay = 0.0  # to wait before the next action
-        # The list under way:
-        self._items: dict[str, bytes] = {}
-        self._token = ""
-        self._list_version = ""  # resourceVersion of its first page: a watch from there misses nothing
-        self._whole = False  # without limit, because continue tokens expired twice
-        self._expired_tokens = 0
+        self._listing = Listing(limit)
         # The watch:
         self._version = ""  # API version
         self.resume_from = ""
@@ -122,7 +113,7 @@ class Reflector:
         return _ACTIONS[self.phase](self)
 
     def _list(self) -> List:
-        return List(self._version, 0 if self._whole else self._limit, self._token)
+        return List(self._version, self._listing.limit, self._listing.token)
 
     def _watch(self) -> Watch:
         return Watch(self._version, self.resume_from, self._timeout)
@@ -136,27 +127,17 @@ class Reflector:
     def receive(self, answer: Answer, now: float) -> list[Emission]:
         """Take the answer to the last action; what comes back is to be delivered in order."""
         emissions = _TRANSITIONS[self.phase, type(answer)](self, answer, now)
-        return [*emissions, *self._report(now)]
+        return [*emissions, *self._health.report(now)]
 
     def tick(self, now: float) -> list[Emission]:
         """Call it every second or so: a watch that has been open for a while is well, though nothing comes."""
         if self.phase is Phase.READING and now - self._opened_at >= SHORT_WATCH:
             self._is_well(now)
-        return self._report(now)
+        return [*self._health.report(now)]
 
     def _is_well(self, now: float, **fields: Any) -> None:
         self._watch_failures = self._refusals = 0
-        self._change(now, state="synced", error="", **fields)
-
-    def _report(self, now: float) -> list[Emission]:
-        """The state if somebody should know: at once when it means something else, counters now and then."""
-        last = self._reported
-        if last == self._state:
-            return []
-        if last is not None and _signs(last) == _signs(self._state) and now - self._reported_at < REPORT_EVERY:
-            return []
-        self._reported, self._reported_at = self._state, now
-        return [self._state]
+        self._health.change(now, state="synced", error="", **fields)
 
     def _discovered(self, answer: Discovered, now: float) -> list[Emission]:
         version = self._served_version(answer.served)
@@ -165,14 +146,14 @@ class Reflector:
         self._refusals = self._list_failures = 0
         self._version = version
         self._begin_list()
-        self._change(now, version=version, error="", state=self._while_listing())
+        self._health.change(now, version=version, error="", state=self._while_listing())
         return []
 
     def _while_listing(self) -> str:
         """A relist of a synced kind is no news; after anything worse the data are old until it is done."""
         if not self._synced_once:
             return "syncing"
-        return "synced" if self._state.state == "synced" else "stale"
+        return "synced" if self._health.state.state == "synced" else "stale"
 
     def _served_version(self, served: Mapping[str, frozenset[str]]) -> str | None:
         for version in self.kind.versions:
@@ -187,19 +168,17 @@ class Reflector:
 
     def _begin_list(self) -> None:
         self.phase = Phase.LISTING
-        self._items, self._token, self._list_version = {}, "", ""
+        self._listing.begin()
 
     def _listed(self, answer: Listed, now: float) -> list[Emission]:
         page = answer.page
         if not page.resource_version:
             return self._failed(Failed(Unavailable("the list names no resourceVersion")), now)
         self._list_failures = self._refusals = 0
-        self._list_version = self._list_version or page.resource_version
         malformed = sum(not self._take(raw) for raw in page.items)
-        malformed += self._state.malformed
-        self._change(now, state=self._while_listing(), error="", seen=now, malformed=malformed)
-        self._token = page.continue_token
-        return [] if self._token else self._replace(now)
+        malformed += self._health.state.malformed
+        self._health.change(now, state=self._while_listing(), error="", seen=now, malformed=malformed)
+        return self._replace(now) if self._listing.turn(page) else []
 
     def _take(self, raw: bytes) -> bool:
         """Add one item of the list. False when it is malformed; it is kept all the same if it has a name."""
@@ -210,7 +189,7 @@ class Reflector:
             item = objects.normalized(raw, self.kind, self._version)
         except MalformedObject:
             return False
-        self._items[key] = item
+        self._listing.items[key] = item
         return self._is_readable(item)
 
     def _is_readable(self, item: bytes) -> bool:
@@ -221,13 +200,11 @@ class Reflector:
         return True
 
     def _replace(self, now: float) -> list[Emission]:
-        items, version = self._items, self._list_version
-        relists = self._state.relists + 1 if self._synced_once else 0
-        self._items = {}
-        self._whole, self._expired_tokens = False, 0
+        items, version = self._listing.finish()
+        relists = self._health.state.relists + 1 if self._synced_once else 0
         self.resume_from, self._synced_once = version, True
         self.phase = Phase.CONNECTING
-        self._change(now, state="synced", error="", resource_version=version, relists=relists)
+        self._health.change(now, state="synced", error="", resource_version=version, relists=relists)
         return [Replaced(items, version)]
 
     def _opened(self, _answer: Opened, now: float) -> list[Emission]:
@@ -275,12 +252,12 @@ class Reflector:
         if len(answer.events) > malformed + sum(event.type == "ERROR" for event in answer.events):
             self._heard_anything = True
             self._is_well(now)
-        self._change(
+        self._health.change(
             now,
             seen=now,
             resource_version=self.resume_from,
-            events=self._state.events + sum(event.type not in ("BOOKMARK", "ERROR") for event in answer.events),
-            malformed=self._state.malformed + malformed + unreadable,
+            events=self._health.state.events + sum(event.type not in ("BOOKMARK", "ERROR") for event in answer.events),
+            malformed=self._health.state.malformed + malformed + unreadable,
         )
 
     def _ended(self, _answer: Ended, now: float) -> list[Emission]:
@@ -311,16 +288,14 @@ class Reflector:
         self._watch_failures += 1
         if self._watch_failures > 1:
             self._delay = QUICK.delay(self._watch_failures - 1, self._random())
-            self._change(now, error=str(error))
+            self._health.change(now, error=str(error))
         self._begin_list()
         return []
 
     def _token_expired(self, error: SourceError, now: float) -> list[Emission]:
-        if not self._token:
+        if not self._listing.token:
             return self._unavailable(error, now)  # 410 to a fresh list: no token of ours is to blame
-        self._expired_tokens += 1
-        self._whole = self._expired_tokens > 1
-        self._begin_list()
+        self._listing.token_expired()
         return []
 
     def _refused(self, error: SourceError, now: float) -> list[Emission]:
@@ -329,7 +304,7 @@ class Reflector:
         state = "forbidden" if isinstance(error, Forbidden) else "notServed"
         if isinstance(error, NotServed):
             self.phase = Phase.DISCOVERING
-        self._change(now, state=state, error=str(error))
+        self._health.change(now, state=state, error=str(error))
         return []
 
     def _throttled(self, error: SourceError, now: float) -> list[Emission]:
@@ -343,7 +318,7 @@ class Reflector:
         self._delay = QUICK.delay(failures, self._random())
         # One lost connection is daily life (a load balancer, a restart): it is stale when the second try fails too.
         stale = self._synced_once and (failures > 1 or self.phase is not Phase.CONNECTING)
-        self._change(now, error=str(error), state="stale" if stale else self._state.state)
+        self._health.change(now, error=str(error), state="stale" if stale else self._health.state.state)
         return []
 
     def _count_failure(self) -> int:
@@ -354,15 +329,6 @@ class Reflector:
         if self._watch_failures % RESUMES_BEFORE_RELIST == 0:
             self._begin_list()
         return self._watch_failures
-
-    def _change(self, now: float, **fields: Any) -> None:
-        since = now if fields.get("state", self._state.state) != self._state.state else self._state.since
-        self._state = msgspec.structs.replace(self._state, since=since, **fields)
-
-
-def _signs(state: KindState) -> tuple[object, ...]:
-    """What a reader must learn at once when it changes; counters can wait."""
-    return (state.state, state.version, state.error, state.relists)
 
 
 _ACTIONS: Final[dict[Phase, Callable[[Reflector], Action]]] = {

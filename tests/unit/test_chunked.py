@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dradash.informer import chunked as chunked_module
 from dradash.informer.chunked import BrokenChunks, Dechunker, Lines
 
 
@@ -64,3 +65,12 @@ def test_an_unfinished_line_is_told_apart() -> None:
 
     assert lines.feed(b"one\ntw") == [b"one"]
     assert lines.unfinished == b"tw"
+
+
+def test_a_line_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chunked_module, "LONGEST_LINE", 10)
+    lines = Lines()
+
+    assert lines.feed(b"12345678\n12345678") == [b"12345678"]
+    with pytest.raises(BrokenChunks, match="longer than"):
+        lines.feed(b"9012")

@@ -277,6 +277,14 @@ def test_a_lost_connection_is_unavailable_but_what_came_before_counts(script: Sc
         next(stream)
 
 
+def test_a_watch_that_is_answered_whole_ends_with_its_body(script: Script, source: KubernetesSource) -> None:
+    script.raw(line("ADDED", "a") + line("ADDED", "b"))
+    script.raw(b"")
+
+    assert len(list(source.watch(PODS, "v1", "1", 300))) == 2
+    assert list(source.watch(PODS, "v1", "1", 300)) == []
+
+
 def test_close_ends_a_quiet_watch_at_once(script: Script, source: KubernetesSource) -> None:
     script.stream(line("ADDED", "a"), hold=True)
     stream = source.watch(PODS, "v1", "1", 300)

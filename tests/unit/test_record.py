@@ -236,9 +236,7 @@ def config(server: APIServer, tmp_path: Path) -> Iterator[Path]:
 
 def command(*arguments: str) -> subprocess.Popen[bytes]:
     line = [sys.executable, "-W", "error::ResourceWarning", str(MANAGE), "record", *arguments]
-    return subprocess.Popen(
-        line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "PYTHONUNBUFFERED": "1"}
-    )
+    return subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
 def test_ctrl_c_ends_the_command_with_a_valid_file_and_a_summary(
