@@ -1,20 +1,37 @@
-"""Nobody sees a page before it is known who asks."""
+"""Nobody sees a page before it is known who asks. Static files are for everybody."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
+
+from whitenoise.middleware import WhiteNoiseMiddleware
 
 from dradash.web.auth import Asker, user_of
 
 # Health checks and the sign-in form itself; static files never come here (WhiteNoise answers before).
 OPEN: Final = frozenset({"/healthz", "/sign-in"})
+
+
+class StaticMiddleware(WhiteNoiseMiddleware):
+    """WhiteNoise with whole answers: its file iterators would be read in a thread, piece by piece, under ASGI."""
+
+    @staticmethod
+    def serve(static_file: Any, request: HttpRequest) -> HttpResponseBase:
+        streamed = WhiteNoiseMiddleware.serve(static_file, request)
+        try:
+            content = b"".join(streamed)
+        finally:
+            streamed.close()
+        response = HttpResponse(content, status=streamed.status_code)
+        response.headers = streamed.headers
+        return response
 
 
 class AuthMiddleware:
