@@ -44,17 +44,21 @@ def node(i: int, rng: random.Random) -> dict[str, Any]:
 
 def suitable(i: int) -> dict[str, Any]:
     """Twelve different filters: In, NotIn, Exists, Gt, Lt over four labels, one or two terms."""
-    zone = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": [f"zone-{z}" for z in range(i % 3 + 2)]}
-    model = {"key": "accelerator", "operator": "NotIn", "values": [MODELS[i % 4]]}
-    count = {"key": "count", "operator": "Gt" if i % 2 else "Lt", "values": [str(i % 5 + 1)]}
-    rack = {"key": "rack", "operator": "Lt", "values": [str(RACKS // 2 + i)]}
+    zone: dict[str, Any] = {
+        "key": "topology.kubernetes.io/zone",
+        "operator": "In",
+        "values": [f"zone-{z}" for z in range(i % 3 + 2)],
+    }
+    model: dict[str, Any] = {"key": "accelerator", "operator": "NotIn", "values": [MODELS[i % 4]]}
+    count: dict[str, Any] = {"key": "count", "operator": "Gt" if i % 2 else "Lt", "values": [str(i % 5 + 1)]}
+    rack: dict[str, Any] = {"key": "rack", "operator": "Lt", "values": [str(RACKS // 2 + i)]}
     terms = [{"matchExpressions": [zone, model]}, {"matchExpressions": [count, rack]}]
     return {"nodeSelectorTerms": terms[: 1 + i % 2]}
 
 
 def pod_with_claims(i: int, nodes: int, rng: random.Random) -> list[tuple[str, str, dict[str, Any]]]:
     names = [f"c{i}-{n}" for n in range(1 + i % 4)]
-    meta = {"name": f"pod-{i}", "namespace": "bench", "uid": f"p{i}"}
+    meta: dict[str, Any] = {"name": f"pod-{i}", "namespace": "bench", "uid": f"p{i}"}
     entries = [{"name": f"e{n}", "source": {"resourceClaimName": c}} for n, c in enumerate(names)]
     made: list[tuple[str, str, dict[str, Any]]] = [
         (

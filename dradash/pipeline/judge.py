@@ -8,9 +8,11 @@ from typing import Final
 
 import msgspec
 
+from dradash.kinds.pod import Pod
 from dradash.pipeline.ingest import JUDGED_BY, READ
 from dradash.scheduling import nodeset
 from dradash.scheduling.agreement import agreement, last_words
+from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.evaluate import evaluate, failed, malformed, unknown
 from dradash.scheduling.verdict import Evaluation, HintNote, Verdict
 from dradash.store.model import DuePod, Model
@@ -21,12 +23,16 @@ log = logging.getLogger(__name__)
 CATCH_UP: Final = 1.0  # seconds to wait for a change that a due pod names but that has not arrived here
 
 
+Evaluate = Callable[[Pod, Cluster, int], Evaluation]
+
+
 class Judge:
     """One for each process and thread: it owns a replica, which is loaded at the first batch."""
 
-    def __init__(self, model: Model, clock: Callable[[], float]) -> None:
+    def __init__(self, model: Model, clock: Callable[[], float], evaluate: Evaluate = evaluate) -> None:
         self.model = model
         self._clock = clock
+        self._evaluate_pod = evaluate
         self._replica = Replica(model)
 
     def judge(self, due: Sequence[DuePod]) -> None:
@@ -66,7 +72,7 @@ class Judge:
         if missing:
             return unknown(key, pod.uid, revision, missing)
         try:
-            return evaluate(pod, cluster, revision)
+            return self._evaluate_pod(pod, cluster, revision)
         except Exception as fault:
             log.exception("judging %s failed", key)
             return failed(key, pod.uid, revision, f"{type(fault).__name__}: {fault}")

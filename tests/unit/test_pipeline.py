@@ -12,11 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dradash.informer.sink import KindState, ObjectEvent, Sink
-from dradash.pipeline import judge as judge_module
+from dradash.kinds.pod import Pod
 from dradash.pipeline.ingest import JUDGED_BY, Ingest
 from dradash.pipeline.judge import Judge
 from dradash.pipeline.leader import Leader
-from dradash.scheduling.verdict import Outcome, Verdict
+from dradash.scheduling.cluster import Cluster
+from dradash.scheduling.evaluate import evaluate
+from dradash.scheduling.verdict import Evaluation, Outcome, Verdict
 from dradash.store.memory import MemoryModel
 from dradash.store.model import StaleEpoch
 from dradash.store.replica import Replica, decode_verdict
@@ -146,16 +148,14 @@ def test_since_stays_while_the_verdict_says_the_same(bench: Bench) -> None:
 
 
 def test_a_pod_whose_judging_raises_gets_an_error_and_the_others_go_on(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
-    real = judge_module.evaluate
-
-    def broken(pod: Any, cluster: Any, revision: int) -> Any:
+    def broken(pod: Pod, cluster: Cluster, revision: int) -> Evaluation:
         if pod.name == "p":
             raise ZeroDivisionError("a bug")
-        return real(pod, cluster, revision)
+        return evaluate(pod, cluster, revision)
 
-    monkeypatch.setattr(judge_module, "evaluate", broken)
+    bench.judge = Judge(bench.model, lambda: bench.now, broken)
     bench.synced()
     bench.put(POD, build.pod("q", claims={"gpu": "claim"}))
     assert sorted(bench.work()) == ["default/p", "default/q"]
