@@ -10,7 +10,6 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
-
 from whitenoise.middleware import WhiteNoiseMiddleware
 
 from dradash.web.auth import Asker, user_of
