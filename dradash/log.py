@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import logging.config
 from typing import Any
+
+
+def not_a_probe(record: logging.LogRecord) -> bool:
+    """Django logs each 503 as an error, but "not ready yet" is the answer that a readiness probe asks for."""
+    return getattr(getattr(record, "request", None), "path", "") != "/healthz"
 
 
 def config(*, debug: bool = False) -> dict[str, Any]:
@@ -15,9 +21,11 @@ def config(*, debug: bool = False) -> dict[str, Any]:
         "formatters": {
             "line": {"format": "%(asctime)s.%(msecs)03d %(levelname)s %(name)s: %(message)s", "datefmt": "%H:%M:%S"}
         },
+        "filters": {"not_a_probe": {"()": lambda: not_a_probe}},
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
         "root": {"handlers": ["stderr"], "level": "INFO"},
         "loggers": {
+            "django.request": {"filters": ["not_a_probe"]},
             "dradash": {"level": "DEBUG" if debug else "INFO"},
             # These tell of every start, connection, task and request, at INFO.
             "uvicorn": {"level": quiet, "handlers": [], "propagate": True},

@@ -33,6 +33,7 @@ class Spec:
     stop_rank: int = 0
     pass_fds: tuple[int, ...] = ()
     advice: str = ""  # what to do when it crashes
+    hide: str = "\n"  # lines with this text are not shown; never matches by default
 
 
 def exit_in_words(code: int) -> str:
@@ -102,7 +103,7 @@ class Child:
 
     def _line(self, raw: bytes) -> None:
         text = raw.decode(errors="backslashreplace").rstrip()
-        if text:
+        if text and self.spec.hide not in text:
             self.tail.append(text)
             self._say(self.spec.name, text)
 

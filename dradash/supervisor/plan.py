@@ -100,6 +100,7 @@ def _redis(socket_path: Path) -> Spec:
         argv=argv,
         ready=probes.redis_answers(socket_path),
         stop_rank=STOP_REDIS,
+        hide="overcommit_memory",  # a warning about saving in a forked process, which this Redis never does
         advice="Set REDIS_URL to use another Redis.",
     )
 

@@ -104,8 +104,8 @@ class Pipeline:
             process.end()
         self.listener.stop()
         self.model.close()
+        assert self.processes() == {}
         shutil.rmtree(self.directory)
-        assert marked(self.mark) == {}
 
     def start_redis(self) -> None:
         argv = [*embedded.command(self.directory, socket=self._socket), "--loglevel", "warning"]
@@ -137,6 +137,9 @@ class Pipeline:
             self._processes.append(process)
             sock.recv(64)
         return process
+
+    def processes(self) -> dict[int, str]:
+        return marked(self.mark, self.directory)
 
     # --- what there is to see
 

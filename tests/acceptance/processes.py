@@ -30,13 +30,18 @@ def until(condition: Callable[[], bool], seconds: float, what: str) -> None:
         time.sleep(0.02)
 
 
-def marked(mark: str) -> dict[int, str]:
-    """Processes that inherited the mark: pid -> command line. Zombies do not count."""
+def marked(mark: str, directory: Path) -> dict[int, str]:
+    """Processes that inherited the mark or name the directory: pid -> command line. Zombies do not count.
+
+    Redis is found by its socket's path: it writes its title over its environment.
+    """
     found = {}
     for path in Path("/proc").glob("[0-9]*"):
         try:
-            if f"{MARK}={mark}\0".encode() in (path / "environ").read_bytes() + b"\0":
-                found[int(path.name)] = (path / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            command = (path / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            inherited = f"{MARK}={mark}\0".encode() in (path / "environ").read_bytes() + b"\0"
+            if inherited or str(directory) in command:
+                found[int(path.name)] = command
         except OSError:
             continue
     return found
@@ -128,11 +133,11 @@ class Up:
 
     def pid_of(self, part: str) -> int:
         """The oldest process with `part` in its command line."""
-        return min(pid for pid, command in marked(self.mark).items() if part in command)
+        return min(pid for pid, command in self.left().items() if part in command)
 
     def left(self) -> dict[int, str]:
         """Its processes that are still there, without itself."""
-        return {pid: command for pid, command in marked(self.mark).items() if pid != self.process.pid}
+        return {pid: command for pid, command in marked(self.mark, self.tmpdir).items() if pid != self.process.pid}
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> float:
         """Seconds that it took to end."""

@@ -12,7 +12,7 @@ import redis
 
 from tests import build
 from tests.acceptance.pipeline import Churn, Pipeline
-from tests.acceptance.processes import marked, until
+from tests.acceptance.processes import until
 
 
 @pytest.fixture
@@ -143,7 +143,7 @@ def test_what_a_killed_judge_had_taken_is_judged_by_another(pipeline: Pipeline) 
     worker = pipeline.judge(2)
     with Churn(lambda n: change(pipeline, n), pause=0.005) as churn:
         until(lambda: churn.steps > 50, 30, "much to judge")
-        children = [pid for pid in marked(pipeline.mark) if parent_of(pid) == worker.pid]
+        children = [pid for pid in pipeline.processes() if parent_of(pid) == worker.pid]
         assert len(children) == 2
         for pid in children:
             os.kill(pid, signal.SIGKILL)
