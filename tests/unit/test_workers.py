@@ -22,7 +22,7 @@ class Due:
     def __init__(self, pods: int) -> None:
         self.left = [DuePod(f"ns/{n}") for n in range(pods)]
 
-    def take_due(self, now: float, limit: int, lease: float) -> list[DuePod]:  # noqa: ARG002 - the contract's
+    def take_due(self, now: float, limit: int, lease: float) -> list[DuePod]:
         taken, self.left = self.left[:limit], self.left[limit:]
         return taken
 
