@@ -1,0 +1,50 @@
+"""Named and seeded scenarios of the simulated cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from dradash.sim.scenarios import small
+from dradash.sim.scenarios.demo import demo, faults
+from dradash.sim.scenarios.large import large
+from dradash.sim.scenarios.model import Scenario
+
+DEFAULT: Final = "demo"
+
+_SCENARIOS: Final[dict[str, tuple[str, Callable[[int], Scenario]]]] = {
+    "demo": ("everything at once: 24 nodes, seven drivers, pods that come and go", demo),
+    "single-claim": ("one pod, one claim, one driver that answers", small.single_claim),
+    "two-drivers": ("one pod whose two claims belong to two drivers that must agree on a node", small.two_drivers),
+    "slow-driver": ("a driver that takes its time", small.slow_driver),
+    "silent-driver": ("a driver that never answers", small.silent_driver),
+    "every-node-unsuitable": ("a driver that finds no node suitable", small.every_node_unsuitable),
+    "missing-class": ("a claim of a class that does not exist yet", small.missing_class),
+    "claim-in-use": ("two pods, one claim: the second waits until the first is gone", small.claim_in_use),
+    "immediate": ("a claim that is allocated at once, by a slow driver", small.immediate),
+    "deallocation-and-move": ("a claim allocated where its pod cannot run", small.deallocation_and_move),
+    "deletion-with-finalizer": ("a claim that is deleted while it is in use", small.deletion_with_finalizer),
+    "template-missing": ("a pod whose template does not exist yet", small.template_missing),
+    "large": ("5,000 nodes, 12 classes, hundreds of pods", large),
+    "faults": ("the demo, with an API server that drops watches and refuses requests", faults),
+}
+
+# Name -> one line on it.
+NAMES: Final[dict[str, str]] = {name: line for name, (line, _) in _SCENARIOS.items()}
+
+
+class UnknownScenario(ValueError):
+    """The message lists the scenarios that there are."""
+
+
+def check(name: str) -> None:
+    """Raises UnknownScenario."""
+    if name not in _SCENARIOS:
+        lines = "\n".join(f"  {known:24} {line}" for known, line in NAMES.items())
+        raise UnknownScenario(f"there is no scenario {name!r}; there are:\n{lines}")
+
+
+def build(name: str, seed: int = 0) -> Scenario:
+    """Raises UnknownScenario."""
+    check(name)
+    return _SCENARIOS[name][1](seed)

@@ -1,0 +1,52 @@
+"""A living cluster: an API server with a scenario's objects and all the actors that work on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from dradash.sim.actors import Actor, Clock
+from dradash.sim.apiserver import APIServer
+from dradash.sim.claimcontroller import ClaimController
+from dradash.sim.drivers import Drivers
+from dradash.sim.garbage import GarbageCollector
+from dradash.sim.scenarios.model import Scenario, Script, place
+from dradash.sim.scheduler import Scheduler
+from dradash.sim.workloads import Kubelet, Workloads
+
+
+def actors(server: APIServer, scenario: Scenario, clock: Clock, seed: int = 0) -> list[Actor]:
+    return [
+        GarbageCollector(server, clock, event_ttl=scenario.event_ttl),
+        ClaimController(server, clock),
+        Drivers(server, clock, scenario.drivers, seed),
+        Scheduler(server, clock),
+        Kubelet(server, clock),
+        Workloads(server, clock, scenario.streams, seed),
+        Script(server, clock, scenario.script),
+    ]
+
+
+@contextmanager
+def running(all_actors: list[Actor]) -> Iterator[None]:
+    """The actors at work; they end together."""
+    started: list[Actor] = []
+    try:
+        for actor in all_actors:
+            actor.start()
+            started.append(actor)
+        yield
+    finally:
+        for actor in started:
+            actor.ask_to_stop()
+        for actor in started:
+            actor.stop()
+
+
+@contextmanager
+def living(server: APIServer, scenario: Scenario, *, speed: float = 1.0, seed: int = 0) -> Iterator[None]:
+    """The scenario on this server, from its first objects on, for as long as the context is open."""
+    for obj in scenario.objects:
+        place(server, obj)
+    with running(actors(server, scenario, Clock(speed), seed)):
+        yield
