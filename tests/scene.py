@@ -24,9 +24,9 @@ class Scene:
         self.put(*objects)
         self.web = current.build(self.model)
 
-    def sync(self, kind: str, state: str, **more: str) -> None:
+    def sync(self, kind: str, state: str, error: str = "") -> None:
         version = "v1alpha2" if kind.startswith(("resource", "podscheduling")) else "v1"
-        self.model.set_sync(self.epoch, SyncState(kind, state, version, since=self.now, **more), self.now)
+        self.model.set_sync(self.epoch, SyncState(kind, state, version, since=self.now, error=error), self.now)
 
     def put(self, *objects: build.Obj, type_: str = "MODIFIED") -> None:
         """Apply objects as one change each, and judge every pod again."""

@@ -18,7 +18,7 @@ from dradash.web.auth import Asker, user_of
 OPEN: Final = frozenset({"/healthz", "/sign-in"})
 
 
-class StaticMiddleware(WhiteNoiseMiddleware):
+class StaticMiddleware(WhiteNoiseMiddleware):  # type: ignore[misc]  # whitenoise ships no types
     """WhiteNoise with whole answers: its file iterators would be read in a thread, piece by piece, under ASGI."""
 
     @staticmethod

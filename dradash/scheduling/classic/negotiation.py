@@ -231,12 +231,14 @@ def _awaited(
         claim = claims[name]
         if claim is None or claim.spec.allocation_mode == IMMEDIATE:
             continue
-        driver = drivers.get(name, "")
-        if selected and selected not in answers.get(name, ()):
+        driver, refused = drivers.get(name, ""), answers.get(name, set())
+        answered_at = _last(turns, TurnKind.ANSWERED, name)
+        if refused and refused.issuperset(context.spec.potential_nodes):
+            yield Awaited(driver, name, "make room: it refuses every proposed node", answered_at)
+        elif selected and selected not in refused:
             yield Awaited(driver, name, f"allocate for {selected}", _last(turns, TurnKind.SELECTED))
         elif selected:
-            since = _last(turns, TurnKind.ANSWERED, name)
-            yield Awaited(SCHEDULER, name, f"select another node: {selected} is unsuitable", since)
+            yield Awaited(SCHEDULER, name, f"select another node: {selected} is unsuitable", answered_at)
         elif name not in answers:
             yield Awaited(driver, name, "say which nodes are unsuitable", _last(turns, TurnKind.PROPOSED))
     if to_allocate and not selected and all(n in answers for n in to_allocate):

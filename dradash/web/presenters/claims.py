@@ -96,7 +96,7 @@ SORTINGS: Final = (
     Sorting("class", "Class", lambda i: i.claim.spec.resource_class_name),
     Sorting("driver", "Driver", lambda i: i.driver),
     Sorting("reserved", "Reserved for", lambda i: len(i.claim.status.reserved_for)),
-    Sorting("created", "Age", lambda i: i.claim.metadata.creation_timestamp or "", "num"),
+    Sorting("created", "Age", lambda i: i.claim.metadata.creation_timestamp or "", "num", True),
 )
 
 

@@ -45,6 +45,10 @@ class NodesView(msgspec.Struct, frozen=True):
     lazy_href: str  # where the grid comes from when it is not here; changes with the node sets
     known: bool  # False: Filter was not reached
 
+    @property
+    def dense(self) -> bool:
+        return sum(len(g.cells) for g in self.groups) > INLINE_CELLS
+
 
 def marks(groups: tuple[NodeGroup, ...]) -> list[tuple[str, int]]:
     """(mark, colour) of each group: refusals are lettered in the order of the verdict, A to Z and then again."""
@@ -74,7 +78,7 @@ def present(verdict: Verdict | None, sets: Mapping[str, int], names: Names) -> N
     lazy = ""
     if groups and not inline and verdict:
         lazy = f"{pod_href(verdict.pod)}/nodes?" + urlencode({"sets": ".".join(g.nodes[:6] for g in groups)})
-    return NodesView(tuple(views), verdict.nodes_fit if verdict else 0, total, lazy, known=bool(groups))
+    return NodesView(_passing_first(views), verdict.nodes_fit if verdict else 0, total, lazy, known=bool(groups))
 
 
 def present_all(verdict: Verdict | None, sets: Mapping[str, int], names: Names, reason: str | None) -> NodesView:
@@ -86,7 +90,11 @@ def present_all(verdict: Verdict | None, sets: Mapping[str, int], names: Names, 
         for group, (mark, colour) in zip(groups, marks(groups), strict=True)
         if reason is None or group.reason == reason
     ]
-    return NodesView(tuple(views), verdict.nodes_fit if verdict else 0, total, "", known=bool(groups))
+    return NodesView(_passing_first(views), verdict.nodes_fit if verdict else 0, total, "", known=bool(groups))
+
+
+def _passing_first(views: list[NodeGroupView]) -> tuple[NodeGroupView, ...]:
+    return tuple(sorted(views, key=lambda v: not v.passed))
 
 
 def _view(

@@ -279,11 +279,16 @@ def _last_verdict(history: Sequence[HistoryEntry]) -> Verdict | None:
 
 
 def _history(history: Sequence[HistoryEntry]) -> tuple[VerdictRow, ...]:
-    return tuple(
-        VerdictRow(e.at, v.revision, outcome_chip(v.outcome), v.sentence, actor(v.acts_next))
-        for e, v in _decoded(history)
-        if e.type != "DELETED"
-    )
+    """Newest first; a verdict that says the same as the one before it is left out."""
+    rows: list[VerdictRow] = []
+    for entry, verdict in reversed(_decoded(history)):
+        row = VerdictRow(
+            entry.at, verdict.revision, outcome_chip(verdict.outcome), verdict.sentence, actor(verdict.acts_next)
+        )
+        same = rows and (rows[-1].chip, rows[-1].sentence, rows[-1].actor) == (row.chip, row.sentence, row.actor)
+        if entry.type != "DELETED" and not same:
+            rows.append(row)
+    return tuple(reversed(rows))
 
 
 def _hint(note: HintNote) -> HintRow:

@@ -84,7 +84,7 @@ class Item(msgspec.Struct, frozen=True):
 _ORDER: Final = {o: i for i, o in enumerate((*Outcome, UNJUDGED))}
 
 SORTINGS: Final = (
-    Sorting("since", "Waiting", lambda i: i.pod.metadata.creation_timestamp or "", "num"),
+    Sorting("since", "Waiting", lambda i: i.pod.metadata.creation_timestamp or "", "num", True),
     Sorting("pod", "Pod", lambda i: i.pod.name),
     Sorting("ns", "Namespace", lambda i: i.pod.namespace),
     Sorting("outcome", "Verdict", lambda i: _ORDER[i.outcome]),

@@ -81,6 +81,7 @@ class Sorting(msgspec.Struct, frozen=True):
     label: str
     key: Callable[[Any], Any]
     css: str = ""
+    inverted: bool = False  # the reader sees ages where `key` has times: more of one is less of the other
 
 
 def page_of(items: Sequence[T], query: Query) -> tuple[Sequence[T], Pager]:
@@ -113,11 +114,10 @@ def columns(query: Query, sortings: Sequence[Sorting]) -> tuple[Column, ...]:
     wanted = query.get("sort") or sortings[0].name
     heads = []
     for sorting in sortings:
-        if wanted == sorting.name:
-            heads.append(Column(sorting.label, query.link(sort=f"-{sorting.name}"), "ascending", sorting.css))
-        else:
-            direction = "descending" if wanted == f"-{sorting.name}" else ""
-            heads.append(Column(sorting.label, query.link(sort=sorting.name), direction, sorting.css))
+        ascending, descending = wanted == sorting.name, wanted == f"-{sorting.name}"
+        direction = "ascending" if ascending != sorting.inverted else "descending"
+        link = query.link(sort=f"-{sorting.name}" if ascending else sorting.name)
+        heads.append(Column(sorting.label, link, direction if ascending or descending else "", sorting.css))
     return tuple(heads)
 
 
