@@ -31,7 +31,8 @@ from dradash.informer.watch_stream import KubernetesWatch
 from dradash.kinds.registry import KINDS, Kind
 
 CONNECT_TIMEOUT: Final = 10.0  # seconds
-READ_TIMEOUT: Final = 60.0  # for one read of a list or a single object
+READ_TIMEOUT: Final = 60.0  # for one read of a list
+SHORT_TIMEOUT: Final = 10.0  # for one read of a small answer; a single object is read while its kind waits
 WATCH_GRACE: Final = 30.0  # a watch that is silent for its time-out and this long is dead
 LARGEST_ERROR: Final = 16 * 1024  # bytes read of an error's body
 
@@ -184,7 +185,7 @@ class KubernetesSource:
             return self._open(path, query, read_timeout)
 
     def _read(self, path: str) -> bytes:
-        return _body(self._open(path, {}, READ_TIMEOUT))
+        return _body(self._open(path, {}, SHORT_TIMEOUT))
 
     def _open(self, path: str, query: Mapping[str, str], read_timeout: float) -> urllib3.BaseHTTPResponse:
         """The response with its body unread. Raises SourceError for everything but 200."""
