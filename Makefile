@@ -12,8 +12,11 @@ help:
 	@echo "make up      the cluster of the current kubeconfig"
 	@echo "make test    every test; finds or installs Chromium for those in a browser"
 	@echo "make lint    ruff, mypy, import contracts, templates"
+	@echo "make format  what ruff and djlint can mend by themselves"
 	@echo "make bench   the figures of the README"
 	@echo "make lock    pin requirements/*.txt anew"
+	@echo "make chromium    only find or install the browser of the tests"
+	@echo "make clean   remove the environment and all caches"
 
 demo: $(VENV)/.run-installed
 	@$(BIN)/python manage.py up --demo $(ARGS)
