@@ -68,8 +68,11 @@ def pod_with_claims(i: int, nodes: int, rng: random.Random) -> list[tuple[str, s
         )
     ]
     for n, c in enumerate(names):
-        spec = {"resourceClassName": f"class-{(i + n) % CLASSES}", "allocationMode": "WaitForFirstConsumer"}
-        obj = {"metadata": {"name": c, "namespace": "bench", "uid": c}, "spec": spec, "status": {}}
+        spec: dict[str, Any] = {
+            "resourceClassName": f"class-{(i + n) % CLASSES}",
+            "allocationMode": "WaitForFirstConsumer",
+        }
+        obj: dict[str, Any] = {"metadata": {"name": c, "namespace": "bench", "uid": c}, "spec": spec, "status": {}}
         made.append(("resourceclaims", f"bench/{c}", obj))
     if i % 2:
         potential = sorted(f"node-{rng.randrange(nodes)}" for _ in range(128))
