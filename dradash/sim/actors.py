@@ -218,7 +218,7 @@ class Actor:
         try:
             return bool(action())
         except ApiError as error:
-            log.info("simulated %s: %s", self.name, error)
+            log.debug("simulated %s: %s", self.name, error)
         except Exception:
             log.exception("simulated %s", self.name)
         return False

@@ -80,16 +80,17 @@ class ClaimController(Actor):
         if pod is None or pod.metadata.deletion_timestamp is not None or pod.is_finished:
             return
         made: dict[str, str] = {}
-        try:
-            for entry in pod.spec.resource_claims:
-                if entry.template_name is not None and self._lacks_claim(pod, entry):
-                    made[entry.name] = self._claim_for(pod, entry)
-        except (NoTemplate, ApiError) as error:
-            message = f"PodResourceClaim {entry.name}: {error}"
-            about = reference(self._cluster.body("pods", key), "Pod", "v1")
-            self._events.record(about, "Warning", "FailedResourceClaimCreation", message)
-            self._plan_pod(key, self._delay(f"pod {key}"))
-            return
+        for entry in pod.spec.resource_claims:
+            if entry.template_name is None or not self._lacks_claim(pod, entry):
+                continue
+            try:
+                made[entry.name] = self._claim_for(pod, entry)
+            except (NoTemplate, ApiError) as error:
+                message = f"PodResourceClaim {entry.name}: {error}"
+                about = reference(self._cluster.body("pods", key), "Pod", "v1")
+                self._events.record(about, "Warning", "FailedResourceClaimCreation", message)
+                self._plan_pod(key, self._delay(f"pod {key}"))
+                return
         self._failures.pop(f"pod {key}", None)
         if made:
             self._tell_pod(pod, made)
@@ -102,9 +103,9 @@ class ClaimController(Actor):
     def _claim_for(self, pod: Pod, entry: PodResourceClaim) -> str:
         """The claim's name; one that was made before and only not noted in the pod is taken (findPodResourceClaim)."""
         for claim in self._cluster.claims.values():
-            if claim.namespace == pod.namespace and is_controlled_by(claim.metadata, pod.metadata):
-                if claim.metadata.annotations.get(POD_CLAIM_NAME) == entry.name:
-                    return claim.name
+            is_its = claim.namespace == pod.namespace and is_controlled_by(claim.metadata, pod.metadata)
+            if is_its and claim.metadata.annotations.get(POD_CLAIM_NAME) == entry.name:
+                return claim.name
         template = self._cluster.templates.get(f"{pod.namespace}/{entry.template_name}")
         if template is None:
             name = entry.template_name

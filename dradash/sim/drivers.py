@@ -140,7 +140,7 @@ class Drivers(Actor):
         self.later(key, self._random.uniform(*delay), act)
 
     def _tell(self, behaviour: Behaviour, how: str, what: str, error: Exception) -> None:
-        log.info("%s: %s: %s", behaviour.driver, what, error)
+        log.debug("%s: %s: %s", behaviour.driver, what, error)
         kind, name = (CLAIMS, "ResourceClaim") if how == "claim" else (CONTEXTS, "PodSchedulingContext")
         if what in self._cluster.objects(kind) and not (isinstance(error, ApiError) and error.code in (404, 409)):
             about = reference(self._cluster.body(kind, what), name, "resource.k8s.io/v1alpha2")

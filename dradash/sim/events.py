@@ -135,9 +135,9 @@ class CountRecorder:
     def _create(
         self, key: tuple[str, ...], about: Object, namespace: str, type_: str, reason: str, message: str
     ) -> None:
-        now = self._clock.time()
+        now, name = self._clock.time(), _event_name(about["name"], self._clock)
         event = {
-            "metadata": {"name": _event_name(about["name"], self._clock), "namespace": namespace},
+            "metadata": {"name": name, "namespace": namespace},
             "involvedObject": about,
             "reason": reason,
             "message": message[:NOTE_LENGTH_LIMIT],
@@ -153,4 +153,4 @@ class CountRecorder:
             self._server.create(EVENTS, event)
             while len(self._known) >= MOST_KNOWN:
                 del self._known[next(iter(self._known))]
-            self._known[key] = (event["metadata"]["name"], 1)
+            self._known[key] = (name, 1)

@@ -179,7 +179,7 @@ class Scheduler(Actor):
                     return Failure(fiterror.plugin_error(point, PLUGIN, error.message), reason="SchedulerError")
                 if point == "PostFilter":
                     trouble = f" {error.message}"
-                log.info("%s of %s: %s", point, pod.key, error)  # Unreserve cannot fail: the next attempt publishes
+                log.debug("%s of %s: %s", point, pod.key, error)  # Unreserve cannot fail: the next attempt publishes
         return _refusal(verdict, trouble)
 
     def _bind(self, pod: Pod, verdict: Verdict) -> Failure | None:

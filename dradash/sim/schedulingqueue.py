@@ -1,7 +1,7 @@
 """kube-scheduler's queue (pkg/scheduler/internal/queue, 1.30): active, in backoff, unschedulable, and gated pods.
 
-Pure: time comes in with each call, in simulated seconds. Exact where upstream ticks: a backoff ends when it ends, not at
-the next full second.
+Pure: time comes in with each call, in simulated seconds. Exact where upstream ticks: a backoff ends when it ends, not
+at the next full second.
 """
 
 from __future__ import annotations

@@ -1,15 +1,17 @@
-"""A living cluster: an API server with a scenario's objects and all the actors that work on them."""
+"""A living cluster: an API server with all the actors of a scenario, or with a recording that is played into it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from dradash.sim.actors import Actor, Clock
 from dradash.sim.apiserver import APIServer
 from dradash.sim.claimcontroller import ClaimController
 from dradash.sim.drivers import Drivers
 from dradash.sim.garbage import GarbageCollector
+from dradash.sim.replay import Recorded
 from dradash.sim.scenarios.model import Scenario, Script, place
 from dradash.sim.scheduler import Scheduler
 from dradash.sim.workloads import Kubelet, Workloads
@@ -49,4 +51,11 @@ def living(server: APIServer, scenario: Scenario, *, speed: float = 1.0, seed: i
     for obj in scenario.objects:
         place(server, obj)
     with running(actors(server, scenario, Clock(speed), seed)):
+        yield
+
+
+@contextmanager
+def recorded(server: APIServer, path: Path, *, speed: float = 1.0) -> Iterator[None]:
+    """The recording, `speed` times as fast as it was. What is wrong in the file is logged (see replay.check)."""
+    with running([Recorded(server, Clock(speed), path)]):
         yield

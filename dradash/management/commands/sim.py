@@ -8,13 +8,16 @@ import threading
 from argparse import ArgumentTypeError
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 from django.core.management.base import BaseCommand, CommandParser
 
+from dradash.informer.recording import BadRecording
+from dradash.sim import replay, scenarios
 from dradash.sim.apiserver import APIServer
 from dradash.sim.listener import PortTaken
-from dradash.sim.standalone import fresh_revision, run
+from dradash.sim.simulation import living, recorded
+from dradash.sim.standalone import Actors, fresh_revision, nobody, run
 
 
 class Command(BaseCommand):
@@ -25,7 +28,11 @@ class Command(BaseCommand):
         parser.add_argument("--port", type=_port, default=0, help="port on 127.0.0.1 (default: any free one)")
         parser.add_argument("--kubeconfig", type=Path, default=Path("var/sim-kubeconfig"), metavar="FILE")
         parser.add_argument("--no-token", action="store_true", help="let in every program on this machine")
-        parser.add_argument("--seed", type=int, default=0, help="of names and UIDs")
+        what = parser.add_mutually_exclusive_group()
+        what.add_argument("--scenario", default="", help=f"let things happen in it. {scenarios.HELP}")
+        what.add_argument("--replay", metavar="RECORDING", type=Path, help="play a recording of a real cluster")
+        parser.add_argument("--speed", type=_speed, default=1.0, help="times as fast as life, or as recorded")
+        parser.add_argument("--seed", type=int, default=0, help="of names, UIDs and everything that is left to chance")
 
     def handle(self, **options: Any) -> None:
         stop = threading.Event()
@@ -36,6 +43,7 @@ class Command(BaseCommand):
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, end)
         config: Path = options["kubeconfig"]
+        actors = _actors(options)
         server = APIServer(first_revision=fresh_revision(), seed=options["seed"])
 
         def ready(url: str) -> None:
@@ -49,11 +57,31 @@ class Command(BaseCommand):
                 stop=stop,
                 port=options["port"],
                 with_token=not options["no_token"],
+                actors=actors,
                 ready=ready,
             )
         except (PortTaken, OSError) as error:
-            print(f"sim: error: {error}", file=sys.stderr)  # noqa: T201 - its output
-            sys.exit(1)
+            _fail(error)
+
+
+def _actors(options: dict[str, Any]) -> Actors:
+    """Who acts in the cluster; ends the program for an unknown scenario and a broken recording."""
+    name, path, speed, seed = options["scenario"], options["replay"], options["speed"], options["seed"]
+    try:
+        if path is not None:
+            replay.check(path)
+            return lambda server: recorded(server, path, speed=speed)
+        if name:
+            scenario = scenarios.build(name, seed)
+            return lambda server: living(server, scenario, speed=speed, seed=seed)
+    except (scenarios.UnknownScenario, BadRecording, OSError) as error:
+        _fail(error)
+    return nobody
+
+
+def _fail(error: Exception) -> NoReturn:
+    print(f"sim: error: {error}", file=sys.stderr)  # noqa: T201 - its output
+    sys.exit(1)
 
 
 def say(line: str) -> None:
@@ -65,3 +93,10 @@ def _port(raw: str) -> int:
     if not 0 <= port < 65536:
         raise ArgumentTypeError("use a port from 0 to 65535")
     return port
+
+
+def _speed(raw: str) -> float:
+    speed = float(raw)
+    if not 0 < speed <= 100_000:
+        raise ArgumentTypeError("use a number above 0, at most 100000")
+    return speed

@@ -15,6 +15,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from dradash import bootstrap
 from dradash.conf import BadSetting, Conf, from_environ
+from dradash.sim import scenarios
 from dradash.supervisor import kubeconfig, listen
 from dradash.supervisor.errors import StartError
 from dradash.supervisor.output import Output, printable
@@ -31,9 +32,9 @@ class Command(BaseCommand):
         what = parser.add_mutually_exclusive_group()
         what.add_argument("--demo", action="store_true", help="watch a simulated cluster")
         what.add_argument("--replay", metavar="RECORDING", help="watch a recording of a cluster")
-        parser.add_argument("--scenario", default="", help="with --demo: what happens in it")
-        parser.add_argument("--seed", type=int, default=0, help="with --demo: another one, another course of events")
-        parser.add_argument("--speed", type=_speed, default=1.0, help="with --replay: times as fast as recorded")
+        parser.add_argument("--scenario", default="", help=f"with --demo: what happens in it. {scenarios.HELP}")
+        parser.add_argument("--seed", type=int, help="with --demo: another one, another course of events")
+        parser.add_argument("--speed", type=_speed, help="with --replay: times as fast as recorded")
         parser.add_argument("--kubeconfig", default="", metavar="FILE", help="default: as kubectl finds it")
         parser.add_argument("--context", default="", help="of the kubeconfig; default: its current one")
         parser.add_argument("--host", help="address to serve on (default 127.0.0.1)")
@@ -71,6 +72,7 @@ def _speed(raw: str) -> float:
 
 def up(options: dict[str, Any]) -> None:
     """Raises StartError, BadSetting."""
+    _refuse_contradictions(options)
     conf = from_environ()
     host = options["host"] or conf.host
     listen.refuse_open_door(host, conf.auth)
@@ -85,10 +87,10 @@ def up(options: dict[str, Any]) -> None:
             fd=fd,
             judges=options["judges"],
             demo=options["demo"],
-            scenario=options["scenario"],
-            seed=options["seed"],
+            scenario=_scenario(options),
+            seed=options["seed"] or 0,
             replay=_recording(options["replay"]),
-            speed=options["speed"],
+            speed=options["speed"] or 1.0,
             target=target,
         )
         specs = plan(chosen, workdir, os.environ)
@@ -100,10 +102,31 @@ def up(options: dict[str, Any]) -> None:
         asyncio.run(Supervisor(specs, output, ROOT).run(announce))
 
 
+def _refuse_contradictions(options: dict[str, Any]) -> None:
+    """An option that would be ignored is refused: it was meant for something."""
+    for name, goes_with in (("scenario", "demo"), ("seed", "demo"), ("speed", "replay")):
+        if options[name] not in ("", None) and not options[goes_with]:
+            raise StartError(f"--{name} goes with --{goes_with}")
+    for name in ("kubeconfig", "context"):
+        if options[name] and (options["demo"] or options["replay"]):
+            raise StartError(f"--{name} names a real cluster: leave out --demo and --replay, or --{name}")
+
+
 def _target(options: dict[str, Any], conf: Conf) -> kubeconfig.Target | None:
     if options["demo"] or options["replay"]:
         return None
     return kubeconfig.choose(options["kubeconfig"] or conf.kubeconfig, options["context"] or conf.context, os.environ)
+
+
+def _scenario(options: dict[str, Any]) -> str:
+    name: str = options["scenario"]
+    if name and not options["demo"]:
+        raise StartError("--scenario goes with --demo")
+    try:
+        scenarios.check(name or scenarios.DEFAULT)
+    except scenarios.UnknownScenario as error:
+        raise StartError(str(error)) from error
+    return name or scenarios.DEFAULT
 
 
 def _recording(name: str | None) -> str:

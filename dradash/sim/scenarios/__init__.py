@@ -33,15 +33,18 @@ _SCENARIOS: Final[dict[str, tuple[str, Callable[[int], Scenario]]]] = {
 NAMES: Final[dict[str, str]] = {name: line for name, (line, _) in _SCENARIOS.items()}
 
 
+# The same as text, for --help.
+HELP: Final = "; ".join(f"{name}: {line}" for name, line in NAMES.items())
+
+
 class UnknownScenario(ValueError):
-    """The message lists the scenarios that there are."""
+    """The message lists the scenarios that there are, in one line."""
 
 
 def check(name: str) -> None:
     """Raises UnknownScenario."""
     if name not in _SCENARIOS:
-        lines = "\n".join(f"  {known:24} {line}" for known, line in NAMES.items())
-        raise UnknownScenario(f"there is no scenario {name!r}; there are:\n{lines}")
+        raise UnknownScenario(f"there is no scenario {name!r}; use one of: {', '.join(NAMES)}")
 
 
 def build(name: str, seed: int = 0) -> Scenario:

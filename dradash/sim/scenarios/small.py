@@ -38,7 +38,9 @@ def world(*more: Object) -> tuple[Object, ...]:
 def single_claim(_seed: int) -> Scenario:
     made = claim("team-a", "gpu-1", "gpu.example.com")
     return Scenario(
-        objects=world(made), drivers=(GPU,), script=(Step(0.5, create(pod("team-a", "train-0", claims={"gpu": "gpu-1"}))),)
+        objects=world(made),
+        drivers=(GPU,),
+        script=(Step(0.5, create(pod("team-a", "train-0", claims={"gpu": "gpu-1"}))),),
     )
 
 

@@ -1,0 +1,126 @@
+"""Plays a recording of a real cluster into the API server, at any speed; at its end everything stays as it is.
+
+UIDs and times stay those of the recording; resourceVersions are the server's own, so that clients can resume by them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from dradash.informer.recording import BadRecording, Row, read
+from dradash.sim.actors import Actor, Clock
+from dradash.sim.apierrors import ApiError
+from dradash.sim.apiserver import APIServer
+
+log = logging.getLogger(__name__)
+
+Object = dict[str, Any]
+
+
+def check(path: Path) -> float:
+    """Read the recording through; its length in seconds. Raises BadRecording (with the line) and OSError."""
+    return max((row.t for row in read(path)), default=0.0)
+
+
+class Player:
+    """Applies rows to a server; kinds that it does not serve are skipped, with one log line for each."""
+
+    def __init__(self, server: APIServer) -> None:
+        self._server = server
+        self._skipped: set[str] = set()
+
+    def play(self, row: Row) -> None:
+        """Raises ApiError for an object that no API server could have sent."""
+        if not self._serves(row):
+            version = row.object.get("apiVersion", "")
+            what = f"{row.kind} ({version})" if version else row.kind
+            if what not in self._skipped:
+                self._skipped.add(what)
+                log.warning("the recording's %s are left out: the simulated cluster does not serve them", what)
+        elif row.type == "LIST":
+            self._list(row)
+        elif row.type in ("ADDED", "MODIFIED", "DELETED"):
+            self._put(row.kind, row.type, row.object)
+
+    def _serves(self, row: Row) -> bool:
+        """Objects of another version have other fields; they are not translated."""
+        resource = self._server.resources.get(row.kind)
+        if resource is None:
+            return False
+        return row.object.get("apiVersion") in (None, *map(resource.api_version, resource.versions))
+
+    def _list(self, row: Row) -> None:
+        """A list replaces what there was; items come without kind and apiVersion."""
+        items = [item for item in row.object.get("items") or () if isinstance(item, dict)]
+        listed = {_place(item) for item in items}
+        for old in self._server.list(row.kind):
+            if _place(old) not in listed and not (row.kind == "namespaces" and _is_used(self._server, old)):
+                self._put(row.kind, "DELETED", old)
+        for item in items:
+            self._put(row.kind, "ADDED", item)
+
+    def _put(self, kind: str, type_: str, obj: Object) -> None:
+        metadata = obj.get("metadata")
+        if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str) or not metadata["name"]:
+            raise ApiError(400, "BadRequest", f"one of the {kind} has no name")
+        own = {k: v for k, v in metadata.items() if k != "resourceVersion"}
+        self._server.replay(kind, type_, {**obj, "metadata": own})
+
+
+def _place(obj: Object) -> tuple[Any, Any]:
+    metadata = obj.get("metadata")
+    return (metadata.get("namespace"), metadata.get("name")) if isinstance(metadata, dict) else (None, None)
+
+
+def _is_used(server: APIServer, namespace: Object) -> bool:
+    """Recordings may name few namespaces; those in which something is, and the system's own, stay."""
+    name = namespace["metadata"]["name"]
+    return name in ("default", "kube-system") or any(
+        server.list(r.plural, name) for r in server.resources.values() if r.namespaced
+    )
+
+
+class Recorded(Actor):
+    """The recording as an actor: row by row, each at its time."""
+
+    def __init__(self, server: APIServer, clock: Clock, path: Path) -> None:
+        super().__init__(server, clock)
+        self._path = path
+        self._player = Player(server)
+        self._rows: Iterator[Row] = iter(())
+        self._row: Row | None = None
+        self._started = 0.0
+        self.finished = False  # for those who wait: everything has been played
+
+    def on_start(self) -> None:
+        self._rows = read(self._path)
+        self._started = self.clock.seconds()
+        self._advance()
+
+    def work(self) -> bool:
+        row = self._row
+        if row is None:
+            return False
+        wait = row.t - (self.clock.seconds() - self._started)
+        if wait > 0:
+            self.later("next", wait, lambda: None)
+            return False
+        try:
+            self._player.play(row)
+        except ApiError as error:
+            log.warning("%s: at %s s: %s; the row is left out", self._path, row.t, error)
+        self._advance()
+        return True
+
+    def _advance(self) -> None:
+        try:
+            self._row = next(self._rows, None)
+        except BadRecording as error:
+            log.warning("%s; the replay ends here", error)
+            self._row = None
+        if self._row is None and not self.finished:
+            self.finished = True
+            log.info("the recording is over; the cluster stays as it is")
