@@ -1,0 +1,155 @@
+"""Rounds of a negotiation, read from what the objects looked like one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dradash.kinds.claim import ResourceClaim
+from dradash.kinds.registry import decode
+from dradash.kinds.schedulingcontext import PodSchedulingContext
+from dradash.scheduling.classic.negotiation import Negotiation, SeenClaim, SeenContext, TurnKind, negotiate
+from tests import build
+
+POD = build.pod(claims={"gpu": "gpu-claim", "nic": "nic-claim"})
+DRIVERS = {"gpu": "gpu.example.com", "nic": "nic.example.com"}
+
+
+def contexts(*states: dict[str, Any] | None) -> list[SeenContext]:
+    """One state a second, as keywords of build.context; None: deleted."""
+    return [
+        SeenContext(float(t), None if s is None else decode(PodSchedulingContext, build.raw(build.context(POD, **s))))
+        for t, s in enumerate(states, 1)
+    ]
+
+
+def claims(**states: Sequence[tuple[float, build.Obj | None]]) -> Mapping[str, list[SeenClaim]]:
+    return {
+        name: [SeenClaim(t, None if c is None else decode(ResourceClaim, build.raw(c))) for t, c in seen]
+        for name, seen in states.items()
+    }
+
+
+def kinds(negotiation: Negotiation) -> list[list[TurnKind]]:
+    return [[t.kind for t in r.turns] for r in negotiation.rounds]
+
+
+NODES = ("node-0", "node-1", "node-2")
+PENDING = claims(gpu=[(0.0, build.claim("gpu-claim"))], nic=[(0.0, build.claim("nic-claim"))])
+
+
+def test_a_whole_negotiation_is_one_round() -> None:
+    gpu = build.claim("gpu-claim")
+    allocated = build.claim("gpu-claim", allocation=build.allocation("node-2"))
+    reserved = build.claim("gpu-claim", allocation=build.allocation("node-2"), reserved_for=[POD])
+    seen = contexts(
+        {"potential": NODES},
+        {"potential": NODES, "unsuitable": {"gpu": ["node-1"]}},
+        {"potential": NODES, "unsuitable": {"gpu": ["node-1"]}, "selected": "node-2"},
+        {"potential": NODES, "unsuitable": {"gpu": ["node-1"]}, "selected": "node-2"},
+        None,
+    )
+    result = negotiate(seen, claims(gpu=[(0.5, gpu), (3.5, allocated), (4.5, reserved)]), DRIVERS)
+    assert kinds(result) == [
+        [
+            TurnKind.CREATED,
+            TurnKind.PROPOSED,
+            TurnKind.ANSWERED,
+            TurnKind.SELECTED,
+            TurnKind.ALLOCATED,
+            TurnKind.RESERVED,
+            TurnKind.DELETED,
+        ]
+    ]
+    answered = result.rounds[0].turns[2]
+    assert (answered.actor, answered.claim, answered.nodes) == ("gpu.example.com", "gpu", ("node-1",))
+    assert answered.text == "finds 1 of 3 nodes unsuitable"
+    assert result.awaited == ()
+
+
+def test_other_nodes_begin_another_round() -> None:
+    result = negotiate(contexts({"potential": NODES}, {"potential": ("node-3",)}), PENDING, DRIVERS)
+    assert [r.number for r in result.rounds] == [1, 2]
+    assert result.rounds[1].turns[0].nodes == ("node-3",)
+
+
+def test_nodes_and_selection_of_one_write_are_one_round() -> None:
+    seen = contexts({"potential": NODES, "selected": "node-0"}, {"potential": ("node-1",), "selected": "node-1"})
+    proposals = [[k for k in r if k is not TurnKind.CREATED] for r in kinds(negotiate(seen, PENDING, DRIVERS))]
+    assert proposals == [[TurnKind.PROPOSED, TurnKind.SELECTED]] * 2
+
+
+def test_a_node_selected_again_begins_another_round() -> None:
+    seen = contexts(
+        {"potential": NODES, "selected": "node-0"},
+        {"potential": NODES, "selected": "node-0", "unsuitable": {"gpu": ["node-0"]}},
+        {"potential": NODES, "selected": "node-1", "unsuitable": {"gpu": ["node-0"]}},
+    )
+    assert len(negotiate(seen, PENDING, DRIVERS).rounds) == 2
+
+
+def test_a_silent_driver_is_awaited_since_the_proposal() -> None:
+    seen = contexts({"potential": NODES}, {"potential": NODES, "unsuitable": {"gpu": []}})
+    (awaited,) = negotiate(seen, PENDING, DRIVERS).awaited
+    assert (awaited.actor, awaited.claim, awaited.since) == ("nic.example.com", "nic", 1.0)
+
+
+def test_when_all_have_answered_the_scheduler_is_awaited() -> None:
+    seen = contexts({"potential": NODES}, {"potential": NODES, "unsuitable": {"gpu": [], "nic": ["node-0"]}})
+    (awaited,) = negotiate(seen, PENDING, DRIVERS).awaited
+    assert (awaited.actor, awaited.what, awaited.since) == ("scheduler", "select a node", 2.0)
+
+
+def test_after_the_selection_every_driver_must_allocate() -> None:
+    seen = contexts({"potential": NODES}, {"potential": NODES, "selected": "node-1"})
+    awaited = negotiate(seen, PENDING, DRIVERS).awaited
+    assert [(a.actor, a.what, a.since) for a in awaited] == [
+        ("gpu.example.com", "allocate for node-1", 2.0),
+        ("nic.example.com", "allocate for node-1", 2.0),
+    ]
+
+
+def test_an_unsuitable_selection_is_the_schedulers_to_change() -> None:
+    seen = contexts({"potential": NODES, "selected": "node-1", "unsuitable": {"gpu": ["node-1"]}})
+    result = negotiate(seen, claims(gpu=[(0.0, build.claim("gpu-claim"))]), DRIVERS)
+    assert [a.actor for a in result.awaited] == ["scheduler"]
+    assert result.warnings == ("The selected node node-1 is unsuitable for claim gpu.",)
+
+
+def test_a_driver_that_refuses_every_node_must_make_room() -> None:
+    seen = contexts({"potential": NODES, "unsuitable": {"gpu": NODES, "nic": []}})
+    result = negotiate(seen, PENDING, DRIVERS)
+    assert ("gpu.example.com", "make room: it refuses every proposed node") in [
+        (a.actor, a.what) for a in result.awaited
+    ]
+    assert "Every potential node is unsuitable for claim gpu." in result.warnings
+
+
+def test_a_selected_node_that_was_never_proposed_is_told() -> None:
+    result = negotiate(contexts({"potential": NODES, "selected": "elsewhere"}), PENDING, DRIVERS)
+    assert result.warnings == ("The selected node elsewhere is not among the potential nodes.",)
+
+
+def test_a_full_list_of_potential_nodes_is_told_to_be_a_part() -> None:
+    (warning,) = negotiate(contexts({"potential": [f"node-{i}" for i in range(128)]}), PENDING, DRIVERS).warnings
+    assert "128" in warning
+
+
+def test_a_claim_is_given_back_and_moved() -> None:
+    on_a = build.claim("gpu-claim", allocation=build.allocation("node-0"))
+    asked = build.claim("gpu-claim", allocation=build.allocation("node-0"), deallocation_requested=True)
+    free = build.claim("gpu-claim")
+    going = build.claim("gpu-claim", deletionTimestamp=build.CREATED)
+    states = claims(gpu=[(1.0, on_a), (2.0, asked), (3.0, free), (4.0, going), (5.0, None)])
+    (only,) = negotiate([], states, DRIVERS).rounds
+    assert [t.kind for t in only.turns][2:] == [
+        TurnKind.DEALLOCATION_REQUESTED,
+        TurnKind.DEALLOCATED,
+        TurnKind.DELETING,
+        TurnKind.DELETED,
+    ]
+
+
+def test_without_a_context_nothing_is_awaited() -> None:
+    assert negotiate([], PENDING, DRIVERS).awaited == ()
+    assert negotiate(contexts({"potential": NODES}, None), PENDING, DRIVERS).awaited == ()
