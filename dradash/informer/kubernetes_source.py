@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import email.utils
 import os
+import re
 import time
 import urllib.parse
 from collections.abc import Mapping
@@ -233,7 +234,8 @@ def _body(response: urllib3.BaseHTTPResponse) -> bytes:
 def _reason(error: Exception) -> str:
     if isinstance(error, client.ApiException):
         return str(error.reason).strip()
-    return str(error) or type(error).__name__
+    # urllib3 begins with the connection's repr; which server it is was said already.
+    return re.sub(r"^\w+\(host=.*?\): ", "", str(error)) or type(error).__name__
 
 
 def _error_of(response: urllib3.BaseHTTPResponse) -> SourceError:

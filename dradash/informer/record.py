@@ -210,7 +210,10 @@ class _States:
         pass
 
     def sync(self, state: KindState) -> None:
+        before = self.states.get(state.kind)
         self.states[state.kind] = state
+        if state.error and (before is None or before.error != state.error):
+            log.warning("%s: %s", state.kind, state.error)  # who records must not wait for a server that is not there
         if state.state in _GIVEN_UP:
             self._writer.give_up(state.kind)
 
@@ -230,7 +233,9 @@ class Summary(msgspec.Struct, frozen=True):
         parts = [f"{sum(self.counts.values())} rows written ({rows})" if rows else "nothing written"]
         if self.malformed:
             parts.append(f"{self.malformed} malformed left out")
-        parts += [f"{kind}: {problem}" for kind, problem in sorted(self.problems.items())]
+        for problem in sorted(set(self.problems.values())):  # often one for all kinds
+            kinds = ", ".join(sorted(kind for kind in self.problems if self.problems[kind] == problem))
+            parts.append(f"{kinds}: {problem}")
         return "; ".join(parts)
 
 
