@@ -59,13 +59,25 @@ def _refused(host: str, port: int, error: OSError) -> str:
     return f"cannot listen on {host} port {port}: {error.strerror}"
 
 
+WILDCARDS: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared, not bound
+
+
+def is_wildcard(host: str) -> bool:
+    return host.strip("[]") in WILDCARDS
+
+
 def reachable(host: str) -> str:
     """The address to connect to from this machine: a wildcard is not one."""
     name = host.strip("[]")
-    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(name, name)  # noqa: S104 - compared, not bound
+    return WILDCARDS.get(name, name)
 
 
 def url(host: str, port: int) -> str:
     """What to open in a browser."""
-    name = reachable(host)
-    return f"http://[{name}]:{port}/" if ":" in name else f"http://{name}:{port}/"
+    return f"http://{in_url(reachable(host))}:{port}/"
+
+
+def in_url(host: str) -> str:
+    """An IPv6 address has brackets in URLs and in Host headers."""
+    name = host.strip("[]")
+    return f"[{name}]" if ":" in name else name

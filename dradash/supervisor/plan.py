@@ -77,6 +77,8 @@ def _shared_env(options: Options, workdir: Path, env: Mapping[str, str]) -> dict
         "DRADASH_KUBECONFIG": str(workdir / "kubeconfig") if options.simulated else "",
         "DRADASH_CONTEXT": "",
     }
+    if not env.get("DRADASH_ALLOWED_HOSTS", "").strip() and not listen.is_wildcard(options.host):
+        shared["DRADASH_ALLOWED_HOSTS"] = ",".join(("localhost", "127.0.0.1", "[::1]", listen.in_url(options.host)))
     if options.target is not None:
         shared["DRADASH_KUBECONFIG"] = options.target.kubeconfig
         shared["DRADASH_CONTEXT"] = options.target.context
@@ -107,14 +109,23 @@ def _redis(socket_path: Path) -> Spec:
 
 def _cluster(options: Options, workdir: Path, shared: Mapping[str, str]) -> Spec:
     kubeconfig = workdir / "kubeconfig"
-    what = ["--seed", str(options.seed)]
-    if options.scenario:
-        what += ["--scenario", options.scenario]
+    what: tuple[str, ...] = ("--scenario", options.scenario, "--seed", str(options.seed))
     if options.replay:
-        what = ["--replay", options.replay, "--speed", str(options.speed)]
+        what = ("--replay", options.replay)
     return Spec(
         name="cluster",
-        argv=(sys.executable, "manage.py", "sim", "--port", "0", "--kubeconfig", str(kubeconfig), *what),
+        argv=(
+            sys.executable,
+            "manage.py",
+            "sim",
+            "--port",
+            "0",
+            "--kubeconfig",
+            str(kubeconfig),
+            "--speed",
+            str(options.speed),
+            *what,
+        ),
         env=shared,
         ready=probes.file_written(kubeconfig),
         stop_rank=STOP_CLUSTER,

@@ -94,6 +94,9 @@ def test_a_taken_port_is_one_line_and_nothing_is_started() -> None:
         (["--demo"], {"DRADASH_PORT": "x"}, "DRADASH_PORT='x'"),
         (["--demo"], {"REDIS_URL": "redis://127.0.0.1:1/0"}, "127.0.0.1:1 cannot be reached"),
         (["--replay", "/no/such/recording"], {}, "there is no recording /no/such/recording"),
+        (["--scenario", "two-drivers"], {}, "--scenario goes with --demo"),
+        (["--demo", "--scenario", "no-such"], {}, "there is no scenario 'no-such'"),
+        (["--demo", "--context", "prod"], {}, "--context names a real cluster"),
     ],
 )
 def test_what_cannot_work_is_one_line(arguments: list[str], env: dict[str, str], says: str) -> None:

@@ -47,7 +47,8 @@ class Command(BaseCommand):
         server = APIServer(first_revision=fresh_revision(), seed=options["seed"])
 
         def ready(url: str) -> None:
-            say(f"simulated cluster on {url}")
+            # Not as a URL: under `up` the only URL is that of the page.
+            say(f"simulated cluster on {url.removeprefix('http://')}")
             say(f"look at it with: kubectl --kubeconfig {config} get pods,resourceclaims -A")
 
         try:

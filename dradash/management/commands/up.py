@@ -34,7 +34,7 @@ class Command(BaseCommand):
         what.add_argument("--replay", metavar="RECORDING", help="watch a recording of a cluster")
         parser.add_argument("--scenario", default="", help=f"with --demo: what happens in it. {scenarios.HELP}")
         parser.add_argument("--seed", type=int, help="with --demo: another one, another course of events")
-        parser.add_argument("--speed", type=_speed, help="with --replay: times as fast as recorded")
+        parser.add_argument("--speed", type=_speed, help="of --demo or --replay: times as fast as life, or as recorded")
         parser.add_argument("--kubeconfig", default="", metavar="FILE", help="default: as kubectl finds it")
         parser.add_argument("--context", default="", help="of the kubeconfig; default: its current one")
         parser.add_argument("--host", help="address to serve on (default 127.0.0.1)")
@@ -87,7 +87,7 @@ def up(options: dict[str, Any]) -> None:
             fd=fd,
             judges=options["judges"],
             demo=options["demo"],
-            scenario=_scenario(options),
+            scenario=_scenario(options["scenario"] or scenarios.DEFAULT),
             seed=options["seed"] or 0,
             replay=_recording(options["replay"]),
             speed=options["speed"] or 1.0,
@@ -104,9 +104,9 @@ def up(options: dict[str, Any]) -> None:
 
 def _refuse_contradictions(options: dict[str, Any]) -> None:
     """An option that would be ignored is refused: it was meant for something."""
-    for name, goes_with in (("scenario", "demo"), ("seed", "demo"), ("speed", "replay")):
-        if options[name] not in ("", None) and not options[goes_with]:
-            raise StartError(f"--{name} goes with --{goes_with}")
+    for name, goes_with in (("scenario", ["demo"]), ("seed", ["demo"]), ("speed", ["demo", "replay"])):
+        if options[name] not in ("", None) and not any(options[other] for other in goes_with):
+            raise StartError(f"--{name} goes with --{' or --'.join(goes_with)}")
     for name in ("kubeconfig", "context"):
         if options[name] and (options["demo"] or options["replay"]):
             raise StartError(f"--{name} names a real cluster: leave out --demo and --replay, or --{name}")
@@ -118,15 +118,12 @@ def _target(options: dict[str, Any], conf: Conf) -> kubeconfig.Target | None:
     return kubeconfig.choose(options["kubeconfig"] or conf.kubeconfig, options["context"] or conf.context, os.environ)
 
 
-def _scenario(options: dict[str, Any]) -> str:
-    name: str = options["scenario"]
-    if name and not options["demo"]:
-        raise StartError("--scenario goes with --demo")
+def _scenario(name: str) -> str:
     try:
-        scenarios.check(name or scenarios.DEFAULT)
+        scenarios.check(name)
     except scenarios.UnknownScenario as error:
         raise StartError(str(error)) from error
-    return name or scenarios.DEFAULT
+    return name
 
 
 def _recording(name: str | None) -> str:
