@@ -56,7 +56,7 @@ WORLD = World(
 
 
 def names(**params: str) -> list[str]:
-    return [r.name for r in pods.present(WORLD, query(**params)).rows]
+    return [r.name for r in pods.present(WORLD, Query.of(params, pods.PARAMS)).rows]
 
 
 def test_bound_pods_are_shown_only_when_asked_for() -> None:
