@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
 import urllib.request
+from pathlib import Path
 
 import pytest
 
+from tests import build
 from tests.acceptance.processes import Up, is_free, until
 
 
 def status_of(url: str) -> int:
     with urllib.request.urlopen(url, timeout=10) as response:  # noqa: S310 - our own
         return int(response.status)
+
+
+def page(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=10) as response:  # noqa: S310 - our own
+        return str(response.read().decode())
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -32,6 +40,24 @@ def test_the_demo_starts_serves_a_page_and_stops_without_a_trace(number: signal.
         assert up.urls() == [url]
         names = {line.partition("|")[0] for line in up.err.all()}
         assert names <= {f"{name:8}" for name in ("up", "redis", "cluster", "watch", "judge", "web")}
+
+
+def test_a_recording_is_replayed_as_a_cluster(tmp_path: Path) -> None:
+    claim = build.claim("my-claim", "team")
+    objects = [
+        build.node("my-node"),
+        build.resource_class(),
+        claim,
+        build.pod("my-pod", "team", claims={"c": "my-claim"}),
+    ]
+    recording = tmp_path / "recording.jsonl"
+    with recording.open("w") as file:
+        for obj in objects:
+            items = {"kind": "List", "apiVersion": "v1", "metadata": {"resourceVersion": "9"}, "items": [obj]}
+            file.write(json.dumps({"t": 0, "kind": build.plural(obj), "type": "LIST", "object": items}) + "\n")
+    with Up("--replay", str(recording), "--speed", "10", "--port", "0") as up:
+        pods = up.url() + "pods"
+        until(lambda: "my-pod" in page(pods), 20, "the recorded pod is on the page")
 
 
 def test_two_demos_run_side_by_side() -> None:
