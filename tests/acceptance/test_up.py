@@ -13,6 +13,7 @@ import pytest
 
 from tests import build
 from tests.acceptance.processes import Up, is_free, until
+from tests.redis_server import running_redis
 
 
 def status_of(url: str) -> int:
@@ -60,11 +61,13 @@ def test_a_recording_is_replayed_as_a_cluster(tmp_path: Path) -> None:
         until(lambda: "my-pod" in page(pods), 20, "the recorded pod is on the page")
 
 
-def test_two_demos_run_side_by_side() -> None:
-    with Up("--demo", "--port", "0") as one, Up("--demo", "--port", "0") as two:
-        assert one.url() != two.url()
-        one.stop()
-        assert status_of(two.url()) == 200
+def test_two_demos_run_side_by_side_even_on_one_redis_of_the_users() -> None:
+    with running_redis() as url, Up("--demo", "--port", "0", env={"REDIS_URL": url}) as one:
+        with Up("--demo", "--port", "0", env={"REDIS_URL": url}) as two:
+            assert f"demo-{one.port}" in page(one.url())
+            assert f"demo-{two.port}" in page(two.url())
+            assert one.stop() < 10
+            assert page(two.url() + "healthz")
 
 
 @pytest.mark.parametrize(
