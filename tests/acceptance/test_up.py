@@ -62,12 +62,15 @@ def test_a_recording_is_replayed_as_a_cluster(tmp_path: Path) -> None:
 
 
 def test_two_demos_run_side_by_side_even_on_one_redis_of_the_users() -> None:
-    with running_redis() as url, Up("--demo", "--port", "0", env={"REDIS_URL": url}) as one:
-        with Up("--demo", "--port", "0", env={"REDIS_URL": url}) as two:
-            assert f"demo-{one.port}" in page(one.url())
-            assert f"demo-{two.port}" in page(two.url())
-            assert one.stop() < 10
-            assert page(two.url() + "healthz")
+    with (
+        running_redis() as url,
+        Up("--demo", "--port", "0", env={"REDIS_URL": url}) as one,
+        Up("--demo", "--port", "0", env={"REDIS_URL": url}) as two,
+    ):
+        assert f"demo-{one.port}" in page(one.url())
+        assert f"demo-{two.port}" in page(two.url())
+        assert one.stop() < 10
+        assert page(two.url() + "healthz")
 
 
 @pytest.mark.parametrize(
