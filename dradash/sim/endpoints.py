@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from dradash.sim import apierrors
+from dradash.sim import apierrors, strict
 from dradash.sim.apiserver import APIServer
 from dradash.sim.lifecycle import Deleted
 from dradash.sim.listing import Page
@@ -94,7 +94,7 @@ def _write(server: APIServer, call: Call) -> Answer:
         case "create" if call.target.subresource == "binding":
             return _bind(server, call)
         case "create":
-            body = decode_body(call.body, call.content_type)
+            body = _checked(call, decode_body(call.body, call.content_type))
             where = call.target
             obj = server.create(where.resource.plural, body, where.namespace, call.manager)
             return _object(call, obj, 201)
@@ -119,9 +119,15 @@ def _success(call: Call, code: int = 200, **details: Any) -> Answer:
     return Answer(code, msgspec.json.encode({**body, "code": code} if not details else body))
 
 
+def _checked(call: Call, body: Any) -> Any:
+    if call.options.strict:
+        strict.check(call.target.resource, call.target.version, body)
+    return body
+
+
 def _update(server: APIServer, call: Call) -> Answer:
     where = call.target
-    body = decode_body(call.body, call.content_type)
+    body = _checked(call, decode_body(call.body, call.content_type))
     obj = server.update(
         where.resource.plural,
         body,
@@ -135,7 +141,7 @@ def _update(server: APIServer, call: Call) -> Answer:
 
 def _patch(server: APIServer, call: Call) -> Answer:
     where, plural = call.target, call.target.resource.plural
-    patch = decode_body(call.body, call.content_type)
+    patch = _checked(call, decode_body(call.body, call.content_type))
     media_type = call.content_type.partition(";")[0].strip()
     if media_type != APPLY_PATCH:
         obj = server.patch(

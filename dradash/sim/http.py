@@ -100,7 +100,7 @@ class Application:
         if hmac.compare_digest(first.encode(), self._token.encode()):
             return f"/{rest}"
         bearer = headers.get("authorization", "")
-        if path not in _OPEN and not hmac.compare_digest(bearer.encode(), f"Bearer {self._token}".encode()):
+        if not _is_open(path) and not hmac.compare_digest(bearer.encode(), f"Bearer {self._token}".encode()):
             raise apierrors.unauthorized()
         return path
 
@@ -131,8 +131,8 @@ class Application:
         """Health, version, discovery and OpenAPI; None when the path is none of these."""
         accept = headers.get("accept", "")
         parts = [part for part in path.split("/") if part]
-        if path in _OPEN:
-            return json_answer(discovery.VERSION) if path == "/version" else Answer(200, b"ok", "text/plain")
+        if _is_open(path):
+            return json_answer(discovery.VERSION) if parts == ["version"] else Answer(200, b"ok", "text/plain")
         if parts[:1] == ["openapi"]:
             return self._openapi(parts[1:], accept)
         form = requests.aggregated_form(accept)
@@ -278,6 +278,10 @@ class _Stream:
 
     async def _write(self, body: bytes, *, more: bool = True) -> None:
         await self._send({"type": "http.response.body", "body": body, "more_body": more})
+
+
+def _is_open(path: str) -> bool:
+    return path.rstrip("/") in _OPEN
 
 
 async def _body(receive: Receive) -> bytes:

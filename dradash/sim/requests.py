@@ -42,6 +42,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     field_manager: str = ""
     force: bool = False
     dry_run: bool = False
+    strict: bool = False
     include_object: str = "Metadata"
 
 
@@ -117,6 +118,7 @@ def options(query_string: bytes, namespace: str) -> Options:
         field_manager=values.get("fieldManager", ""),
         force=flag("force"),
         dry_run=bool(values.get("dryRun")),
+        strict=values.get("fieldValidation") == "Strict",
         include_object=values.get("includeObject") or "Metadata",
     )
 
