@@ -90,8 +90,8 @@ class PageConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels sh
                 await self._send(RELOAD)
                 return
             shape = fragment.shape
-            message, sent = difference(sent, fragment)
-            if message:
+            messages, sent = difference(sent, fragment)
+            for message in messages:
                 await self._send(message)
             await asyncio.sleep(COALESCE)
             with contextlib.suppress(TimeoutError):

@@ -121,8 +121,12 @@ class Sent(msgspec.Struct, frozen=True):
 _OOB: Final = ' hx-swap-oob="true"'
 
 
-def difference(before: Mapping[str, Sent], fragment: Fragment) -> tuple[str, dict[str, Sent]]:
-    """The out-of-band message that brings a page from `before` to the fragment ("" when nothing differs)."""
+def difference(before: Mapping[str, Sent], fragment: Fragment) -> tuple[list[str], dict[str, Sent]]:
+    """The out-of-band messages that bring a page from `before` to the fragment (none when nothing differs).
+
+    Rows travel apart from blocks: after a <tr> without its table a browser is in a table, where it drops <form> and
+    <table>; after a <div> it drops <tr>.
+    """
     rows: list[str] = []
     blocks: list[str] = []
     after = {}
@@ -137,8 +141,7 @@ def difference(before: Mapping[str, Sent], fragment: Fragment) -> tuple[str, dic
             rows += [f'<tr id="{i}"{_OOB}>{block.rows[i]}</tr>' for i in changed]
         else:
             blocks.append(element(block, _OOB))
-    # A browser that met a <div> first would drop the <tr> tags after it.
-    return "".join(rows + blocks), after
+    return ["".join(pieces) for pieces in (blocks, rows) if pieces], after
 
 
 # --- once for everybody ----------------------------------------------------------------------------------------------

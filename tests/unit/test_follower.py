@@ -200,19 +200,27 @@ def table(**rows: str) -> Block:
 
 
 def test_only_what_differs_is_sent() -> None:
-    first, sent = difference({}, fragment(Block("a", "1", "1", {}), Block("b", "2", "2", {})))
+    (first,), sent = difference({}, fragment(Block("a", "1", "1", {}), Block("b", "2", "2", {})))
     assert 'id="a"' in first
     assert 'id="b"' in first
-    assert difference(sent, fragment(Block("a", "1", "1", {}), Block("b", "2", "2", {})))[0] == ""
-    second, _ = difference(sent, fragment(Block("a", "1", "1", {}), Block("b", "3", "3", {})))
+    assert difference(sent, fragment(Block("a", "1", "1", {}), Block("b", "2", "2", {})))[0] == []
+    (second,), _ = difference(sent, fragment(Block("a", "1", "1", {}), Block("b", "3", "3", {})))
     assert second == '<div id="b" class="block" hx-swap-oob="true">3</div>'
 
 
 def test_a_row_is_sent_alone_unless_rows_came_or_went() -> None:
     _, sent = difference({}, fragment(table(x="1", y="2")))
-    assert difference(sent, fragment(table(x="1", y="3")))[0] == '<tr id="y" hx-swap-oob="true">3</tr>'
-    assert "<table>" in difference(sent, fragment(table(x="1")))[0]
-    assert "<table>" in difference(sent, fragment(table(y="2", x="1")))[0]
+    assert difference(sent, fragment(table(x="1", y="3")))[0] == ['<tr id="y" hx-swap-oob="true">3</tr>']
+    for other in (table(x="1"), table(y="2", x="1")):
+        (message,), _ = difference(sent, fragment(other))
+        assert "<table>" in message
+
+
+def test_rows_and_blocks_do_not_share_a_message() -> None:
+    form = Block("filters", "<form>1</form>", "1", {})
+    _, sent = difference({}, fragment(form, table(x="1")))
+    changed = fragment(Block("filters", "<form>2</form>", "2", {}), table(x="2"))
+    assert [m[:4] for m in difference(sent, changed)[0]] == ["<div", "<tr "]
 
 
 def test_an_age_that_has_only_grown_is_no_difference() -> None:

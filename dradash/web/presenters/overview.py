@@ -12,7 +12,7 @@ import msgspec
 from dradash.kinds.registry import KINDS
 from dradash.scheduling.classic.claimstate import ClaimState, claim_state
 from dradash.scheduling.verdict import Outcome, Verdict
-from dradash.store.model import Change, SyncState
+from dradash.store.model import SYNC, Change, SyncState
 from dradash.web.presenters.pods import SETTLED, UNJUDGED
 from dradash.web.presenters.words import (
     Actor,
@@ -29,7 +29,7 @@ from dradash.web.world import World
 
 TOP_REASONS: Final = 8
 NEGOTIATIONS: Final = 25
-CHANGES: Final = 25
+CHANGES: Final = 20
 MALFORMED: Final = 50
 
 
@@ -222,11 +222,14 @@ def _kind(world: World, plural: str) -> KindRow:
 
 
 def _newest(world: World) -> list[Change]:
-    """The last change of each object, newest first: a verdict that flaps must not fill the list."""
+    """The last change of each object, newest first: a verdict that flaps must not fill the list.
+
+    Sync states have a list of their own.
+    """
     seen: set[tuple[str, str]] = set()
     newest = []
     for change in reversed(world.recent):
-        if (change.kind, change.key) not in seen:
+        if change.kind != SYNC and (change.kind, change.key) not in seen:
             seen.add((change.kind, change.key))
             newest.append(change)
             if len(newest) == CHANGES:
