@@ -126,14 +126,26 @@ class Pipeline:
     def judge(self, processes: int = 1) -> Process:
         return self._worker("judge", "-P", "prefork", "-c", str(processes))
 
+    def web(self) -> str:
+        """Start the web server; host:port of it."""
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        env = {"DRADASH_PORT": str(port)}
+        self._start("web", [sys.executable, "manage.py", "web"], env)
+        return f"127.0.0.1:{port}"
+
     def _worker(self, name: str, *options: str) -> Process:
-        notify = self.directory / f"{len(self._processes)}.notify"
+        argv = [sys.executable, "-m", "celery", "-q", "-A", "dradash.celery", "worker"]
+        argv += ["-n", f"{name}{len(self._processes)}@%h", "--without-gossip", "--without-mingle"]
+        return self._start(name, [*argv, "--without-heartbeat", *options], {})
+
+    def _start(self, name: str, argv: list[str], env: dict[str, str]) -> Process:
+        notify = self.directory / f"{name}{len(self._processes)}.notify"
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
             sock.bind(str(notify))
             sock.settimeout(READY)
-            argv = [sys.executable, "-m", "celery", "-q", "-A", "dradash.celery", "worker"]
-            argv += ["-n", f"{name}{len(self._processes)}@%h", "--without-gossip", "--without-mingle"]
-            process = Process([*argv, "--without-heartbeat", *options], {**self.env, NOTIFY_SOCKET: str(notify)})
+            process = Process(argv, {**self.env, **env, NOTIFY_SOCKET: str(notify)})
             self._processes.append(process)
             sock.recv(64)
         return process
