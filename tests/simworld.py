@@ -111,7 +111,8 @@ class World:
 
     def said(self) -> list[Said]:
         """What the scheduler said so far, compared with our verdicts."""
-        replay, told = Replay(), []
+        replay = Replay()
+        told: list[Said] = []
         for row in list(self.eyes.rows):
             told += replay.take(*row)
         return told + list(replay.end())

@@ -85,8 +85,8 @@ class Drivers(Actor):
         else:
             _, new = cluster.put(kind, key, change.raw)
         match kind:
-            case "podschedulingcontexts" if new is not None:
-                self._plan_answers(key)
+            case "podschedulingcontexts" | "pods" if new is not None:
+                self._plan_answers(key)  # whichever comes last: a list is in the order of the last changes
             case "resourceclaims":
                 self._note_use(key, new)
                 if new is not None:

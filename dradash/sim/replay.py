@@ -6,6 +6,7 @@ UIDs and times stay those of the recording; resourceVersions are the server's ow
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -93,7 +94,7 @@ class Recorded(Actor):
         self._rows: Iterator[Row] = iter(())
         self._row: Row | None = None
         self._started = 0.0
-        self.finished = False  # for those who wait: everything has been played
+        self.over = threading.Event()  # for those who wait: everything has been played
 
     def on_start(self) -> None:
         self._rows = read(self._path)
@@ -121,6 +122,6 @@ class Recorded(Actor):
         except BadRecording as error:
             log.warning("%s; the replay ends here", error)
             self._row = None
-        if self._row is None and not self.finished:
-            self.finished = True
+        if self._row is None:
+            self.over.set()
             log.info("the recording is over; the cluster stays as it is")

@@ -188,7 +188,7 @@ def test_the_large_cluster_schedules_from_its_first_seconds_on() -> None:
 def test_the_cluster_lives_on_under_faults() -> None:
     with simworld.scenario("faults", speed=25.0) as world:
         world.until_bound("vision/keeper")
-        world.until(lambda: world.server.faults.active())
+        world.until(world.server.faults.active)
         bound = sum(e["reason"] == "Scheduled" for e in world.eyes.objects("events"))
         world.until(lambda: sum(e["reason"] == "Scheduled" for e in world.eyes.objects("events")) > bound + 10)
 
