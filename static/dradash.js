@@ -127,15 +127,20 @@
       event.detail.shouldSwap = false
       return
     }
-    var place = placeIn(target)
+    event.detail.place = placeIn(target)
     var grid = target.querySelector('.lazy-grid')
     var next = event.detail.fragment.querySelector ? event.detail.fragment.querySelector('.lazy-grid') : null
     // The old grid stays to be seen until the new one has come.
     if (grid && next && grid.querySelector('.grid')) next.replaceChildren.apply(next, Array.from(grid.childNodes))
-    requestAnimationFrame(function () {
-      var block = document.getElementById(target.id)
-      if (block) restore(block, place)
-    })
+  })
+
+  // htmx hands the same details to both events, once for every element that it swapped in.
+  document.addEventListener('htmx:oobAfterSwap', function (event) {
+    var place = event.detail.place
+    var block = document.getElementById(event.detail.target.id)
+    if (!place || !block) return
+    delete event.detail.place
+    restore(block, place)
   })
 
   // Parameters without a value only make addresses long.

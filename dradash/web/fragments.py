@@ -16,7 +16,7 @@ from django.template.loader import render_to_string
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
-KEPT: Final = 256  # fragments
+KEPT: Final = 128  # fragments; the largest, a grid of 5,000 nodes, is 400 kB
 MAX_AGE: Final = 3.0  # seconds that a fragment is shown again: the ages in it grow meanwhile
 THREADS: Final = 2
 _ROWS: Final = "\x00rows\x00"
