@@ -223,7 +223,10 @@ class _Stream:
         try:
             await self._start()
             await self._follow(watch)
-            await self._write(b"", more=False)
+            if self._server.faults.reachable:
+                await self._write(b"", more=False)
+            else:
+                await leaving  # a server that is gone ends nothing in an orderly way
         finally:
             watch.close()
             leaving.cancel()
