@@ -167,7 +167,7 @@ def _claim_state(claim: Object) -> str:
     status = _part(claim, "status")
     deleted = bool(claim["metadata"].get("deletionTimestamp"))
     states = ["deleted"] if deleted else []
-    if not status.get("allocation"):
+    if status.get("allocation") is None:  # an allocation without any field is one
         states += [] if deleted else ["pending"]
     else:
         states.append("allocated")
