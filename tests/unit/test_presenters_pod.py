@@ -145,6 +145,14 @@ def test_history_that_cannot_be_read_is_left_out() -> None:
     assert (view.history, view.negotiation.rounds) == ((), ())
 
 
+def test_an_earlier_pod_of_the_same_name_is_another_pod() -> None:
+    before = build.pod("p", uid="before")
+    verdict = HistoryEntry(1, 1.0, "MODIFIED", msgspec.json.encode(build.verdict(before, sentence="old")))
+    context = entry(2.0, build.context(before, potential=["a"]))
+    view = shown(World(POD), pod.PodHistory(verdicts=[verdict], contexts=[context]))
+    assert (view.history, view.headline.sentence, view.negotiation.rounds) == ((), "", ())
+
+
 def test_a_hint_names_the_change_and_what_upstream_makes_of_it() -> None:
     hints = (HintNote(kind="resourceclaims", key="default/c", change="MODIFIED", hint="Queue", revision=7),)
     (hint,) = shown(World(POD, verdicts=(build.verdict(POD, hints=hints),))).hints

@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from dradash.kinds.meta import controller_uid
 from dradash.kinds.pod import Pod
 from dradash.kinds.registry import MalformedObject, decode
 from dradash.kinds.schedulingcontext import PodSchedulingContext
@@ -210,7 +211,7 @@ def present(facts: PodFacts, history: PodHistory, sets: Mapping[str, int], names
         agreement=verdict.agreement if verdict else Agreement(),
         clauses=verdict.agreement.clauses if verdict else (),
         events=facts.events,
-        history=_history(history.verdicts),
+        history=_history(history.verdicts, pod.uid),
         hints=tuple(_hint(h) for h in reversed(verdict.hints)) if verdict else (),
         not_modelled=verdict.not_modelled if verdict else (),
         command=kubectl.get("pods", pod.namespace, pod.name),
@@ -221,7 +222,7 @@ def present(facts: PodFacts, history: PodHistory, sets: Mapping[str, int], names
 
 def verdict_of(facts: PodFacts, history: PodHistory) -> Verdict | None:
     """The verdict in force, or the last one of a pod that is gone."""
-    return facts.verdict or _last_verdict(history.verdicts)
+    return facts.verdict or _last_verdict(history.verdicts, facts.pod.uid)
 
 
 def _headline(pod: Pod, verdict: Verdict | None) -> Headline:
@@ -244,44 +245,48 @@ def _headline(pod: Pod, verdict: Verdict | None) -> Headline:
     )
 
 
-def seen_contexts(history: Sequence[HistoryEntry]) -> list[SeenContext]:
+def seen_contexts(history: Sequence[HistoryEntry], uid: str) -> list[SeenContext]:
+    """States of this pod's context: an earlier pod of the same name had negotiations of its own."""
     seen = []
     for entry in history:
         try:
-            context = None if entry.type == "DELETED" else decode(PodSchedulingContext, entry.object)
+            context = decode(PodSchedulingContext, entry.object)
         except MalformedObject:
             continue
-        seen.append(SeenContext(entry.at, context))
+        if controller_uid(context.metadata) in (uid, None):
+            seen.append(SeenContext(entry.at, None if entry.type == "DELETED" else context))
     return seen
 
 
 def _negotiation(facts: PodFacts, history: PodHistory) -> Negotiation:
-    contexts = seen_contexts(history.contexts)
+    contexts = seen_contexts(history.contexts, facts.pod.uid)
     if not contexts and facts.context is not None:
         contexts = [SeenContext(0.0, facts.context)]  # its history was trimmed: the state is still known
     drivers = {c.name: c.driver for c in facts.claims}
     return negotiate(contexts, {name: seen_claims(h) for name, h in history.claims.items()}, drivers)
 
 
-def _decoded(history: Sequence[HistoryEntry]) -> list[tuple[HistoryEntry, Verdict]]:
-    """Newest first. Verdicts that an older or newer dradash wrote and that cannot be read are left out."""
+def _decoded(history: Sequence[HistoryEntry], uid: str) -> list[tuple[HistoryEntry, Verdict]]:
+    """Newest first. Left out: verdicts on an earlier pod of the same name, and those that cannot be read."""
     found = []
     for entry in reversed(history):
         try:
-            found.append((entry, msgspec.json.decode(entry.object, type=Verdict)))
+            verdict = msgspec.json.decode(entry.object, type=Verdict)
         except msgspec.DecodeError:
             continue
+        if verdict.uid == uid:
+            found.append((entry, verdict))
     return found
 
 
-def _last_verdict(history: Sequence[HistoryEntry]) -> Verdict | None:
-    return next((v for _, v in _decoded(history)), None)
+def _last_verdict(history: Sequence[HistoryEntry], uid: str) -> Verdict | None:
+    return next((v for _, v in _decoded(history, uid)), None)
 
 
-def _history(history: Sequence[HistoryEntry]) -> tuple[VerdictRow, ...]:
+def _history(history: Sequence[HistoryEntry], uid: str) -> tuple[VerdictRow, ...]:
     """Newest first; a verdict that says the same as the one before it is left out."""
     rows: list[VerdictRow] = []
-    for entry, verdict in reversed(_decoded(history)):
+    for entry, verdict in reversed(_decoded(history, uid)):
         row = VerdictRow(
             entry.at, verdict.revision, outcome_chip(verdict.outcome), verdict.sentence, actor(verdict.acts_next)
         )
