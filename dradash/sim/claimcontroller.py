@@ -54,7 +54,7 @@ class ClaimController(Actor):
                 uids = {pod.uid for pod in (old, new) if pod is not None}
                 for claim in sorted(c for uid in uids for c in cluster.claims_by_reserving_pod.members(uid)):
                     self._plan_claim(claim)
-            case "resourceclaims" if new is not None:
+            case "resourceclaims":
                 self._plan_claim(key)
             case "resourceclaimtemplates" if new is not None:
                 for pod in sorted(cluster.pods_by_template.members(key)):
@@ -139,6 +139,7 @@ class ClaimController(Actor):
         """Take pods that need the claim no more out of reservedFor; a claim without users is asked back."""
         claim = self._cluster.claims.get(key)
         if claim is None or not claim.status.reserved_for:
+            self._failures.pop(f"claim {key}", None)
             return
         valid = [c.uid for c in claim.status.reserved_for if c.resource != "pods" or self._needs(c.uid, c.name, claim)]
         if len(valid) == len(claim.status.reserved_for):

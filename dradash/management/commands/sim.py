@@ -8,16 +8,20 @@ import threading
 from argparse import ArgumentTypeError
 from pathlib import Path
 from types import FrameType
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from django.core.management.base import BaseCommand, CommandParser
 
+from dradash import log
 from dradash.informer.recording import BadRecording
 from dradash.sim import replay, scenarios
 from dradash.sim.apiserver import APIServer
 from dradash.sim.listener import PortTaken
 from dradash.sim.simulation import living, recorded
 from dradash.sim.standalone import Actors, fresh_revision, nobody, run
+
+# Watch events kept for each resource: minutes of them, and some 100 MB at most when a scenario runs for days.
+HISTORY: Final = 5000
 
 
 class Command(BaseCommand):
@@ -42,9 +46,10 @@ class Command(BaseCommand):
 
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, end)
+        log.configure(debug=options["verbosity"] > 1)
         config: Path = options["kubeconfig"]
         actors = _actors(options)
-        server = APIServer(first_revision=fresh_revision(), seed=options["seed"])
+        server = APIServer(first_revision=fresh_revision(), history=HISTORY, seed=options["seed"])
 
         def ready(url: str) -> None:
             # Not as a URL: under `up` the only URL is that of the page.
