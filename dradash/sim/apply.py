@@ -104,7 +104,7 @@ def apply(
         raise apierrors.apply_conflict(conflicts)
     merged = _merge(plural, live, intent, "")
     others = {m: kept for m, paths in others.items() if (kept := paths - taken)}
-    for path in sorted(owners.get(by, frozenset()) - set(wanted), key=len, reverse=True):
+    for path in sorted(owners.get(by, frozenset()) - set(wanted)):
         if not any(path in paths for paths in others.values()):
             merged = _without(merged, path)
     return merged, {**others, by: frozenset(wanted)}
@@ -148,8 +148,8 @@ def _without(value: Any, path: Path) -> Any:
         place = _place(value, name, wanted)
         if place is None:
             return value
-        item = _without(value[place], rest) if rest else {}
-        # The key alone is no item any more.
+        # The key stays as long as there is anything beside it, and alone is no item any more.
+        item = value[place] if rest == (name,) else _without(value[place], rest)
         return value[:place] + ([item] if set(item) - {name} else []) + value[place + 1 :]
     if not isinstance(value, dict) or head not in value:
         return value

@@ -101,7 +101,7 @@ def test_a_strategic_patch_reaches_into_nested_lists_and_keeps_the_rest() -> Non
 
 def test_directives_for_order_values_keys_and_whole_objects() -> None:
     meta = {"metadata": {"finalizers": ["a", "b", "c"], "labels": {"x": "1", "y": "2"}}}
-    patch = {"metadata": {"$deleteFromPrimitiveList/finalizers": ["b"], "finalizers": ["d", "a"]}}
+    patch: dict[str, Any] = {"metadata": {"$deleteFromPrimitiveList/finalizers": ["b"], "finalizers": ["d", "a"]}}
     assert strategic_merge("pods", meta, patch)["metadata"]["finalizers"] == ["a", "c", "d"]
     patch = {"metadata": {"labels": {"$patch": "replace", "z": "3"}}}
     assert strategic_merge("pods", meta, patch)["metadata"]["labels"] == {"z": "3"}
