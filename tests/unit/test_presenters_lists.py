@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import deque
+from pathlib import Path
 
 import pytest
 
+from dradash.scheduling.classic.claimstate import MISSING, ClaimState
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.status import Code
 from dradash.scheduling.verdict import ActsNext, ClaimRef, Outcome, Step, Verdict
 from dradash.store.model import Change, SyncState
-from dradash.web.presenters import claims, overview, pods
+from dradash.web.presenters import claims, overview, pods, words
 from dradash.web.presenters.query import LONGEST_VALUE, Query
 from tests import build
 
@@ -128,6 +130,18 @@ def test_another_order_starts_on_the_first_page() -> None:
 def test_unknown_and_endless_parameters_are_not_kept() -> None:
     kept = Query.of({"ns": "x" * 10_000, "evil": "1"}, pods.PARAMS)
     assert [(k, len(v)) for k, v in kept.params] == [("ns", LONGEST_VALUE)]
+
+
+def test_every_state_has_words_of_its_own() -> None:
+    assert set(words.OUTCOMES) == set(Outcome)
+    assert set(words.CLAIM_STATES) == {*ClaimState, MISSING}
+    assert set(words.CODES) == set(Code)
+    chips = list(words.OUTCOMES.values())
+    assert len({c.text for c in chips}) == len(chips)
+    icons = (Path(__file__).parents[2] / "templates" / "_icons.html").read_text()
+    every = [*chips, *words.CLAIM_STATES.values(), *words.CODES.values(), *words.SYNC_STATES.values()]
+    for name in {c.icon for c in every} | set(words.ACTORS.values()):
+        assert f'id="i-{name}"' in icons
 
 
 # --- claims ----------------------------------------------------------------------------------------------------------

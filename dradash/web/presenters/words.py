@@ -25,6 +25,7 @@ class Chip(msgspec.Struct, frozen=True):
 NOT_JUDGED: Final = Chip("Not judged yet", "idle", "clock", "dradash has not looked at this pod yet")
 
 OUTCOMES: Final[dict[Outcome, Chip]] = {
+    Outcome.UNKNOWN: Chip("Unknown", "idle", "question", "What the verdict needs cannot be read now"),
     Outcome.ERROR: Chip("Error", "bad", "alert", "Judging failed, or an extension point answered Error"),
     Outcome.GATED: Chip("Gated", "idle", "lock", "Scheduling gates hold it back"),
     Outcome.BLOCKED: Chip("Blocked", "bad", "stop", "PreEnqueue refuses: not even queued, and no event says so"),
@@ -79,7 +80,9 @@ ACTORS: Final = {
 
 
 def outcome_chip(outcome: Outcome | None) -> Chip:
-    return NOT_JUDGED if outcome is None else OUTCOMES[outcome]
+    if outcome is None:
+        return NOT_JUDGED
+    return OUTCOMES.get(outcome, Chip(outcome, "idle", "question"))
 
 
 def claim_chip(state: str) -> Chip:
