@@ -177,7 +177,7 @@ def demo(_seed: int) -> Scenario:
         *_moves(),
         *_incidents(),
     )
-    return Scenario(objects=tuple(objects), drivers=DRIVERS, script=script, streams=tuple(_streams()))
+    return Scenario(objects=tuple(objects), drivers=DRIVERS, script=script, streams=tuple(_streams()), event_ttl=300.0)
 
 
 def faults(seed: int) -> Scenario:

@@ -52,7 +52,7 @@ def _suitable(number: int) -> Object | None:
 
 def _stream(ns: str, number: int) -> Stream:
     names = {f"dev{i}": f"tmpl-{(number + 5 * i) % CLASSES:02}" for i in range(1 + number % 3)}
-    return Stream(name=f"{ns}-load-{number:02}", make=_maker(ns, names), every=4.0, most=5, runs=(30.0, 120.0))
+    return Stream(name=f"{ns}-load-{number:02}", make=_maker(ns, names), every=15.0, most=5, runs=(60.0, 180.0))
 
 
 def _maker(ns: str, templates: dict[str, str]) -> Callable[[str], Object]:
