@@ -42,12 +42,14 @@ class Eyes(Actor):
         super().__init__(server, Clock())
         self.rows: list[tuple[float, str, str, Obj]] = []
         self._started = time.monotonic()
+        self._revision = 0
         self._seen = threading.Condition()
 
     def on_change(self, change: Change) -> None:
         row = (time.monotonic() - self._started, change.kind, change.type, msgspec.json.decode(change.raw))
         with self._seen:
             self.rows.append(row)
+            self._revision = max(self._revision, change.stored.revision)
             self._seen.notify_all()
 
     def wait_until(self, what: Callable[[], Any]) -> Any:
@@ -56,6 +58,11 @@ class Eyes(Actor):
             found = self._seen.wait_for(what, PATIENCE)
         assert found, f"in vain; last seen: {self.rows[-3:]}"
         return found
+
+    def catch_up(self) -> None:
+        """Wait until everything has been seen that has happened by now."""
+        revision = self.server.revision
+        self.wait_until(lambda: self._revision >= revision)
 
     def objects(self, kind: str) -> list[Obj]:
         """Every version of every object of the kind, as they came."""
@@ -85,7 +92,10 @@ class World:
         return self.find("resourceclaims", name, ns)
 
     def until(self, what: Callable[[], Any]) -> Any:
-        return self.eyes.wait_until(what)
+        """Wait for a state of the server; the eyes have then seen how it came about."""
+        found = self.eyes.wait_until(what)
+        self.eyes.catch_up()
+        return found
 
     def until_bound(self, key: str) -> str:
         return str(self.until(lambda: (self.pod(key) or {"spec": {}})["spec"].get("nodeName")))

@@ -282,6 +282,7 @@ def test_a_change_that_concerns_other_pods_does_not_wake_a_refused_one() -> None
         world.put(pod("team-a", "refused", claims={"npu": "c"}))
         world.until_said("team-a/refused", "does not exist")
         told = count_events(world, "refused")
+        assert told
         world.put(pod("team-a", "other", claims={"gpu": "d"}))
         world.until_said("team-a/other", "waiting for resource driver to provide information")
         assert count_events(world, "refused") == told
