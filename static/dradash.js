@@ -23,6 +23,15 @@
     return Math.min(10000, 500 * Math.pow(2, retries)) * (0.3 + 0.7 * Math.random())
   }
 
+  // The address tells the server which blocks the page was loaded with. When the socket comes back, the page has moved
+  // on since then: the server must send everything.
+  var used = {}
+  htmx.createWebSocket = function (url) {
+    var again = used[url]
+    used[url] = true
+    return new WebSocket(again ? url.replace(/&_seen=[^&]*/, '') : url)
+  }
+
   function reconnect() {
     if (socket && document.visibilityState === 'visible' && Date.now() - heard > SILENCE) {
       heard = Date.now()
@@ -51,6 +60,8 @@
   })
   document.addEventListener('htmx:wsAfterMessage', decorate)
   window.addEventListener('online', reconnect)
+  // Brought back from the browser's cache, a page has missed everything since.
+  window.addEventListener('pageshow', function (event) { if (event.persisted) location.reload() })
   document.addEventListener('visibilitychange', reconnect)
   setInterval(reconnect, 5000)
 

@@ -15,7 +15,7 @@ from django.urls import Resolver404, resolve
 
 from dradash.web import current, topics
 from dradash.web.auth import Asker, session_of, user_of
-from dradash.web.fragments import Sent, difference
+from dradash.web.fragments import Sent, difference, shown_already
 from dradash.web.pages import Page
 
 logger = logging.getLogger(__name__)
@@ -80,8 +80,9 @@ class PageConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels sh
             await self.close(1011)
 
     async def _send_changes(self, page: Page) -> None:
-        sent: dict[str, Sent] = {}
-        shape = dict(self._params()).get("_shape", "")
+        sent: dict[str, Sent] | None = None
+        params = dict(self._params())
+        shape, seen = params.get("_shape", ""), params.get("_seen", "")
         while True:
             self._changed.clear()
             # Shielded: others wait for the same rendering, which must not end with this socket.
@@ -90,7 +91,7 @@ class PageConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels sh
                 await self._send(RELOAD)
                 return
             shape = fragment.shape
-            messages, sent = difference(sent, fragment)
+            messages, sent = difference(shown_already(fragment, seen) if sent is None else sent, fragment)
             for message in messages:
                 await self._send(message)
             await asyncio.sleep(COALESCE)

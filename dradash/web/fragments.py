@@ -19,6 +19,8 @@ from django.utils.safestring import SafeString, mark_safe
 KEPT: Final = 128  # fragments; the largest, a grid of 5,000 nodes, is 400 kB
 MAX_AGE: Final = 3.0  # seconds that a fragment is shown again: the ages in it grow meanwhile
 THREADS: Final = 2
+SEEN: Final = 10  # hex digits
+ALWAYS_SENT: Final = "freshness"  # the first message tells the page that it is live
 _ROWS: Final = "\x00rows\x00"
 # What a <time> says grows with every look at it; the script of the page counts on by itself.
 _AGE: Final = re.compile(r"(<time [^>]*>)[^<]*")
@@ -67,6 +69,11 @@ class Fragment(msgspec.Struct, frozen=True):
     def shape(self) -> str:
         """Which blocks there are: a page with other blocks has to be loaded anew."""
         return hashlib.blake2b(" ".join(b.id for b in self.blocks).encode(), digest_size=6).hexdigest()
+
+    @property
+    def seen(self) -> str:
+        """What a page made of this fragment shows: a short digest of each block, in their order."""
+        return ".".join(digest(b.html)[:SEEN] for b in self.blocks)
 
     @property
     def by_id(self) -> dict[str, SafeString]:
@@ -118,6 +125,17 @@ class Sent(msgspec.Struct, frozen=True):
     rows: dict[str, str]
 
 
+def _sent(block: Block) -> Sent:
+    return Sent(block.shell, digest(block.html), {i: digest(h) for i, h in block.rows.items()})
+
+
+def shown_already(fragment: Fragment, seen: str) -> dict[str, Sent]:
+    """What need not be sent to a page that has just been loaded with these blocks (`Fragment.seen` of then)."""
+    sent = {b.id: _sent(b) for b in fragment.blocks if b.id != ALWAYS_SENT}
+    given = dict(zip((b.id for b in fragment.blocks), seen.split("."), strict=False))
+    return {i: s for i, s in sent.items() if given.get(i) == s.html[:SEEN]}
+
+
 _OOB: Final = ' hx-swap-oob="true"'
 
 
@@ -131,7 +149,7 @@ def difference(before: Mapping[str, Sent], fragment: Fragment) -> tuple[list[str
     blocks: list[str] = []
     after = {}
     for block in fragment.blocks:
-        sent = Sent(block.shell, digest(block.html), {i: digest(h) for i, h in block.rows.items()})
+        sent = _sent(block)
         after[block.id] = sent
         old = before.get(block.id)
         if old == sent:

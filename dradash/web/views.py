@@ -31,7 +31,7 @@ class PageView(View):
         context = pages.context(page) | {
             "title": fragment.title,
             "blocks": fragment.by_id,
-            "live": f"/live{request.path}?{query}{'&' if query else ''}_shape={fragment.shape}",
+            "live": f"/live{request.path}?{query}{'&' if query else ''}_shape={fragment.shape}&_seen={fragment.seen}",
         }
         # Without its own blocks (loading, missing) the page has one block in the middle.
         template = "plain.html" if "page" in context["blocks"] else page.template

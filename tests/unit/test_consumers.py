@@ -15,6 +15,7 @@ from django.test import override_settings
 
 from dradash.conf import from_environ
 from dradash.web import consumers, current
+from dradash.web.pages import PodPage
 from dradash.web.routing import websocket
 from tests import build
 from tests.scene import Scene
@@ -92,6 +93,24 @@ async def test_the_first_message_is_everything(open_socket: Any) -> None:
     message = await socket.receive()
     for block in ("freshness", "headline", "pipeline", "nodes", "claims", "negotiation", "effects", "history"):
         assert f'<div id="{block}" class="block" hx-swap-oob="true">' in message
+
+
+async def test_a_page_that_was_just_loaded_is_only_told_that_it_is_live(scene: Scene, open_socket: Any) -> None:
+    page = scene.web.renderer.fragment(PodPage({}, namespace="ml", name="a")).result(5)
+    socket = await open_socket(f"/ns/ml/pods/a?_shape={page.shape}&_seen={page.seen}")
+    message = await socket.receive()
+    assert message.count("hx-swap-oob") == 1
+    assert 'id="freshness"' in message
+
+
+async def test_what_changed_since_the_page_was_loaded_is_sent(scene: Scene, open_socket: Any) -> None:
+    page = scene.web.renderer.fragment(PodPage({}, namespace="ml", name="a")).result(5)
+    scene.put(build.event(A, "meanwhile"))
+    scene.look()
+    socket = await open_socket(f"/ns/ml/pods/a?_shape={page.shape}&_seen={page.seen}")
+    message = await socket.receive()
+    assert "meanwhile" in message
+    assert 'id="nodes"' not in message
 
 
 async def test_a_change_sends_only_the_blocks_that_differ(scene: Scene, open_socket: Any) -> None:
