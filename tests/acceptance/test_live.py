@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 from websockets.sync.client import ClientConnection, connect
+from websockets.typing import Origin
 
 from tests import build
 from tests.acceptance.pipeline import Pipeline
@@ -41,6 +42,10 @@ def until_shown(address: str, path: str, text: str, seconds: float = 15.0) -> No
     until(lambda: text in page(address, path), seconds, f"{path} shows {text!r}")
 
 
+def live(address: str, path: str, origin: str = "") -> ClientConnection:
+    return connect(f"ws://{address}/live{path}", origin=Origin(origin or f"http://{address}"))
+
+
 def until_said(socket: ClientConnection, text: str, seconds: float = 10.0) -> str:
     """The first message with the text in it."""
     deadline = time.monotonic() + seconds
@@ -53,7 +58,7 @@ def until_said(socket: ClientConnection, text: str, seconds: float = 10.0) -> st
 def test_a_change_reaches_an_open_page_as_a_fragment(running: tuple[Pipeline, str]) -> None:
     pipeline, address = running
     until_shown(address, "/ns/team/pods/pod", "waiting for resource driver")
-    with connect(f"ws://{address}/live/ns/team/pods/pod", origin=f"http://{address}") as socket:
+    with live(address, "/ns/team/pods/pod") as socket:
         until_said(socket, "waiting for resource driver")
         for node in build.nodes(3, taints=[{"key": "broken", "value": "fan", "effect": "NoSchedule"}]):
             pipeline.api.update("nodes", node | {"metadata": {"name": node["metadata"]["name"]}})
@@ -65,7 +70,7 @@ def test_a_change_reaches_an_open_page_as_a_fragment(running: tuple[Pipeline, st
 def test_a_pod_that_appears_reaches_the_open_list(running: tuple[Pipeline, str]) -> None:
     pipeline, address = running
     until_shown(address, "/pods", "team/pods/pod")
-    with connect(f"ws://{address}/live/pods", origin=f"http://{address}") as socket:
+    with live(address, "/pods") as socket:
         until_said(socket, "team/pods/pod")
         pipeline.api.load([build.pod("newcomer", "team", claims={"gpu": "absent"})])
         assert "not found" in until_said(socket, "newcomer")
@@ -73,7 +78,7 @@ def test_a_pod_that_appears_reaches_the_open_list(running: tuple[Pipeline, str])
 
 def test_a_socket_from_another_site_is_refused(running: tuple[Pipeline, str]) -> None:
     _, address = running
-    with pytest.raises(Exception, match="403"), connect(f"ws://{address}/live/", origin="http://evil.example"):
+    with pytest.raises(Exception, match="403"), live(address, "/", origin="http://evil.example"):
         pass
 
 
