@@ -12,7 +12,7 @@ help:
 	@echo "make up      the cluster of the current kubeconfig"
 	@echo "make test    every test; finds or installs Chromium for those in a browser"
 	@echo "make lint    ruff, mypy, import contracts, templates"
-	@echo "make format  what ruff and djlint can mend by themselves"
+	@echo "make format  what ruff can mend by itself"
 	@echo "make bench   the figures of the README"
 	@echo "make lock    pin requirements/*.txt anew"
 	@echo "make chromium    only find or install the browser of the tests"
@@ -33,12 +33,11 @@ lint: $(VENV)/.dev-installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/djlint --check templates
+	$(BIN)/djlint --lint --quiet templates
 
 format: $(VENV)/.dev-installed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(BIN)/djlint --reformat --quiet templates
 
 bench: $(VENV)/.dev-installed
 	@for script in bench/[a-z]*.py; do echo "== $$script" && $(BIN)/python $$script $(ARGS) || exit 1; done
