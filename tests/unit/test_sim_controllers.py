@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from dradash.sim.actors import Actor, Clock
 from dradash.sim.claimcontroller import POD_CLAIM_NAME, ClaimController
@@ -146,12 +148,19 @@ def test_an_owner_that_changed_last_is_still_an_owner() -> None:
 
 
 def test_events_expire_after_their_last_write() -> None:
-    with simworld.world(pod("team-a", "p")) as world:
-        event = build.event(world.server.get("pods", "p", "team-a"), "text")
-        event["metadata"] = {"name": "p.1", "namespace": "team-a"}
-        world.put(event)
-        with running([GarbageCollector(world.server, CLOCK, event_ttl=20.0)]):
-            world.until(lambda: world.server.list("events", "team-a") == [])
+    """`repeated` is written first and once more after a while: it then outlives `once`."""
+    collector_of = partial(GarbageCollector, clock=CLOCK, event_ttl=25.0)
+    with simworld.world(pod("team-a", "p")) as world, running([collector_of(world.server)]):
+        for name in ("repeated", "once"):
+            event = build.event(world.server.get("pods", "p", "team-a"), "text")
+            event["metadata"] = {"name": name, "namespace": "team-a"}
+            world.put(event)
+        threading.Timer(0.3, world.server.patch, ("events", "repeated", {"count": 2}, MERGE, "team-a")).start()
+        world.until(lambda: world.server.list("events", "team-a") == [])
+    gone = [
+        obj["metadata"]["name"] for _, kind, type_, obj in world.eyes.rows if (kind, type_) == ("events", "DELETED")
+    ]
+    assert gone == ["once", "repeated"]
 
 
 def test_a_bound_pod_runs_finishes_and_is_cleared_away() -> None:

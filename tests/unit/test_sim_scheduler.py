@@ -288,6 +288,21 @@ def test_a_change_that_concerns_other_pods_does_not_wake_a_refused_one() -> None
         assert count_events(world, "refused") == told
 
 
+def test_a_node_wakes_a_refused_pod_by_its_labels_and_not_by_its_annotations() -> None:
+    merge = "application/merge-patch+json"
+    with acting(claim("team-a", "c", "npu.example.com"), claim("team-a", "d", "gpu.example.com")) as world:
+        world.put(pod("team-a", "refused", claims={"npu": "c"}))
+        world.until_said("team-a/refused", "does not exist")
+        told = count_events(world, "refused")
+        world.server.patch("nodes", "node-0", {"metadata": {"annotations": {"a": "b"}}}, merge)
+        # Two attempts on a pod that comes later, the second after a backoff of its own: time enough for a first one.
+        world.put(pod("team-a", "other", claims={"gpu": "d"}))
+        world.until_said("team-a/other", "waiting for resource driver to provide information")
+        assert count_events(world, "refused") == told
+        world.server.patch("nodes", "node-0", {"metadata": {"labels": {"a": "b"}}}, merge)
+        world.until(lambda: count_events(world, "refused") > told)
+
+
 def count_events(world: World, name: str) -> int:
     return sum(e["involvedObject"]["name"] == name for e in world.eyes.objects("events"))
 

@@ -1,0 +1,80 @@
+"""`manage.py sim` with a scenario or a recording, as a process."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.processes import ROOT, until
+from tests.acceptance.simcluster import Kubectl
+
+RECORDING = ROOT.parent / "shared" / "recordings" / "classic-1.30.jsonl"
+SIM = (sys.executable, "manage.py", "sim")
+
+
+@contextmanager
+def sim(config: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen([*SIM, "--kubeconfig", str(config), *options], cwd=ROOT, text=True)
+    try:
+        until(lambda: config.exists() or process.poll() is not None, 20, "the kubeconfig")
+        assert process.poll() is None
+        yield process
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0
+        assert not config.exists()
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+
+
+def test_the_demo_lives_behind_the_port(tmp_path: Path) -> None:
+    config = tmp_path / "kubeconfig"
+    with sim(config, "--scenario", "demo", "--speed", "20"):
+        kubectl = Kubectl(tmp_path, config)
+        until(lambda: "Running" in kubectl("get", "pods", "-A"), 20, "a pod that runs")
+        assert "deletion-protection" in kubectl("get", "resourceclaims", "-A", "-o", "yaml")
+
+
+def test_a_recording_is_played_and_stays(tmp_path: Path) -> None:
+    config = tmp_path / "kubeconfig"
+    with sim(config, "--replay", str(RECORDING), "--speed", "10000"):
+        kubectl = Kubectl(tmp_path, config)
+        until(lambda: "silent" in kubectl("get", "pods", "-n", "team-b"), 20, "the last pod")
+        assert "node-5" in kubectl("get", "pods", "-n", "team-b", "-o", "wide")
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (("--scenario", "nope"), "sim: error: there is no scenario 'nope'; use one of: demo, "),
+        (("--replay", "{broken}"), "broken.jsonl:2: "),
+        (("--replay", "{broken}.not-there"), "No such file"),
+        (("--speed", "0"), "above 0"),
+    ],
+)
+def test_what_cannot_work_is_refused_before_anything_starts(
+    tmp_path: Path, options: tuple[str, ...], line: str
+) -> None:
+    broken = tmp_path / "broken.jsonl"
+    broken.write_text('{"t": 0, "kind": "nodes", "type": "LIST", "object": {"items": []}}\nnot JSON\n')
+    config = tmp_path / "kubeconfig"
+    arguments = [option.replace("{broken}", str(broken)) for option in options]
+    done = subprocess.run(
+        [*SIM, "--kubeconfig", str(config), *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert line in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not config.exists()
