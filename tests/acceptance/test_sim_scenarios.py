@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from dradash.scheduling.classic.claimstate import ClaimState, claim_state
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.evaluate import evaluate
 from dradash.scheduling.verdict import Outcome
@@ -159,8 +160,10 @@ def test_the_demo_shows_every_state_at_once() -> None:
         world.until_said("vision/latecomer", "resourceclaim in use")
         world.until_said("platform/ingest", "unallocated immediate resourceclaim")
         world.until_said("batch/nightly", "non-empty scheduling gates")
+        world.until_said("batch/rewind", "resourceclaim must be reallocated")
         world.until_event("speech/evaluate", "FailedResourceClaimCreation")
         world.until(lambda: wanted <= set(outcomes(world)))
+        world.until(lambda: set(ClaimState) <= {claim_state(c) for c in cluster_of(world).claims.values()})
         old = world.claim("platform/old-volume")
         assert old is not None
         assert old["metadata"]["deletionTimestamp"]

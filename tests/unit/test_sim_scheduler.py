@@ -303,6 +303,17 @@ def test_a_node_wakes_a_refused_pod_by_its_labels_and_not_by_its_annotations() -
         world.until(lambda: count_events(world, "refused") > told)
 
 
+def test_without_queueing_hints_every_event_wakes_every_pod() -> None:
+    """As a real 1.30 with its default gates does."""
+    made = cluster(claim("team-a", "c", "npu.example.com"))
+    with simworld.world(*made) as world, running([Scheduler(world.server, CLOCK, hints=False)]):
+        world.put(pod("team-a", "refused", claims={"npu": "c"}))
+        world.until_said("team-a/refused", "does not exist")
+        told = count_events(world, "refused")
+        world.put(claim("team-a", "of-nobody", "gpu.example.com"))
+        world.until(lambda: count_events(world, "refused") > told)
+
+
 def count_events(world: World, name: str) -> int:
     return sum(e["involvedObject"]["name"] == name for e in world.eyes.objects("events"))
 

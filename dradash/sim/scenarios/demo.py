@@ -11,6 +11,7 @@ from dradash.sim.scenarios.model import Object, Scenario, Step, create, delete, 
 from dradash.sim.scenarios.objects import (
     ZONE,
     allocated,
+    asked_back,
     claim,
     namespace,
     node,
@@ -119,6 +120,7 @@ def _claims() -> list[Object]:
         claim("batch", "not-used", "gpu.example.com"),
         allocated(claim("platform", "old-volume", "legacy.example.com"), LEGACY, "node-09"),
         allocated(claim("vision", "in-use", "gpu.example.com"), GPU, "node-02"),
+        asked_back(allocated(claim("batch", "tape-old", "legacy.example.com"), LEGACY, "node-04")),
     ]
 
 
@@ -134,6 +136,7 @@ def _stuck() -> tuple[Object, ...]:
         pod("vision", "latecomer", claims={"gpu": "in-use"}),  # ... so this one never gets the claim
         pod("platform", "ingest", claims={"dev": "reserved-now"}),  # Immediate, not allocated
         pod("platform", "restore", claims={"disk": "old-volume"}),  # the claim is being deleted
+        pod("batch", "rewind", claims={"tape": "tape-old"}),  # the driver does not deallocate
         pod("platform", "typo", claims={"gpu": "gpu-misspelt"}),  # no such claim
         pod("batch", "nightly", templates={"gpu": "gpu"}, gates=("example.com/approval",)),
         pod("batch", "nowhere", templates={"gpu": "gpu"}, selects={"accelerator": "b200"}),  # no such node

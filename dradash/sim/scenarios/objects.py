@@ -63,6 +63,11 @@ def allocated(made: Object, behaviour: Behaviour, node_name: str) -> Object:
     return {**made, "metadata": metadata, "status": status}
 
 
+def asked_back(made: Object) -> Object:
+    """An allocated claim whose deallocation somebody requested."""
+    return {**made, "status": {**made["status"], "deallocationRequested": True}}
+
+
 def template(ns: str, name: str, class_name: str) -> Object:
     spec = {"spec": {"resourceClassName": class_name, "allocationMode": "WaitForFirstConsumer"}}
     metadata = {"name": name, "namespace": ns}
