@@ -175,7 +175,7 @@ class Verdict(Base, frozen=True, kw_only=True):
 
     @property
     def reason_texts(self) -> tuple[str, ...]:
-        """Every refusal in it, for filtering. PostFilter's is left out: it follows from the others and explains none."""
+        """Every refusal in it, for filtering; PostFilter's follows from the others and explains nothing."""
         texts = [g.reason for s in self.steps for g in s.groups if g.reason]
         texts += [r for s in self.steps if s.point != "PostFilter" for r in s.reasons]
         return tuple(dict.fromkeys(texts))
