@@ -7,7 +7,7 @@ the nodes that its labels name (Exists, NotIn, Gt, Lt: the nodes that have the l
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final, TypeVar
 
 from dradash.kinds.node import Node, Taint
@@ -72,9 +72,11 @@ class NodeTable:
         """Names of the nodes in the set, in the order of their slots. A slot never seen reads as "node #N"."""
         return self.slot_names(nodeset.slots(nodes))
 
-    def slot_names(self, slots: Iterable[int]) -> list[str]:
-        names = self._names
-        return [names[s] if s in names else self.name(s) for s in slots]
+    def slot_names(self, slots: Collection[int]) -> list[str]:
+        try:
+            return list(map(self._names.__getitem__, slots))
+        except KeyError:
+            return [self.name(slot) for slot in slots]
 
     def name(self, slot: int) -> str:
         return self._names.get(slot, f"node #{slot}")
@@ -85,8 +87,7 @@ class NodeTable:
         key = tuple(names)
         known = self._named.get(key)
         if known is None:
-            slots = self._slots
-            known = nodeset.of_slots([slots[n] for n in key if n in slots])
+            known = nodeset.of_slots([slot for slot in map(self._slots.get, key) if slot is not None])
             _remember(self._named, key, known)
         return known & self.all
 

@@ -15,7 +15,8 @@ import msgspec
 from dradash.kinds.node import Node
 from dradash.kinds.pod import Pod
 from dradash.scheduling import fiterror
-from dradash.scheduling.classic import plugin
+from dradash.scheduling.classic.claims import pod_claims
+from dradash.scheduling.classic.plugin import STRATEGIC_MERGE_PATCH
 from dradash.scheduling.classic.publish import CONTEXTS, apply_instead
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.dependencies import changed_labels, hint_for
@@ -33,7 +34,6 @@ log = logging.getLogger(__name__)
 
 PLUGIN: Final = "DynamicResources"
 MANAGER: Final = "kube-scheduler"
-STRATEGIC_MERGE_PATCH: Final = plugin.STRATEGIC_MERGE_PATCH
 # Which changes of a node may help a pod that the plugin refused: EventsToRegister of the node checks.
 NODE_EVENTS: Final[dict[str, frozenset[str]]] = {
     "NodeUnschedulable": frozenset(("add", "taints")),
@@ -139,7 +139,7 @@ class Scheduler(Actor):
 
     def _admits(self, queued: QueuedPod) -> bool:
         pod = self._cluster.pods[queued.key]
-        return not pod.spec.scheduling_gates and plugin.pre_enqueue(pod, self._cluster).is_success
+        return not pod.spec.scheduling_gates and not pod_claims(pod, self._cluster).error
 
     # --- attempts --------------------------------------------------------------------------------------------------
 

@@ -6,7 +6,6 @@ and DynamicResources at Filter, and DynamicResources at every later point.
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass, field
 
 from dradash.kinds.pod import Pod
@@ -14,6 +13,7 @@ from dradash.kinds.schedulingcontext import NODE_LIST_MAX_SIZE
 from dradash.scheduling import fiterror, nodechecks, nodeset
 from dradash.scheduling.classic import plugin
 from dradash.scheduling.classic.choice import Seed
+from dradash.scheduling.classic.claims import Lookup, pod_claims
 from dradash.scheduling.classic.cycle import CycleState
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.effects import Effect
@@ -21,6 +21,7 @@ from dradash.scheduling.status import SKIP, SUCCESS, Code, Status, error
 from dradash.scheduling.verdict import POINTS, Choice, NodeGroup, Outcome, Step, StepState
 
 PLUGIN = "DynamicResources"
+NOT_LOOKED_UP = Lookup(())
 
 
 @dataclass
@@ -34,6 +35,7 @@ class Attempt:
     keep_selected: bool = True
     steps: dict[str, Step] = field(default_factory=dict)
     node_sets: dict[str, int] = field(default_factory=dict)
+    lookup: Lookup = NOT_LOOKED_UP
     state: CycleState | None = None
     outcome: Outcome = Outcome.ERROR
     sentence: str = ""
@@ -74,7 +76,8 @@ class Attempt:
     # --- the points, in order --------------------------------------------------------------------------------------
 
     def _pre_enqueue(self) -> None:
-        status = plugin.pre_enqueue(self.pod, self.cluster)
+        self.lookup = pod_claims(self.pod, self.cluster)
+        status = plugin.pre_enqueue(self.lookup)
         self._say("PreEnqueue", status)
         if not status.is_success:
             self._end(Outcome.BLOCKED, status.message)
@@ -95,7 +98,7 @@ class Attempt:
             self._say("PreFilter", status, plugin="NodeAffinity")
             self._refuse_all(status, error("not found"))
             return
-        self.state, status = plugin.pre_filter(self.pod, self.cluster)
+        self.state, status = plugin.pre_filter(self.pod, self.cluster, self.lookup)
         self._say("PreFilter", status)
         if status.is_success or status is SKIP:
             self._filter(shown)
@@ -168,10 +171,9 @@ class Attempt:
         self.alternatives = tuple(s for s in self.alternatives if s != self.sentence)
 
     def _node_choice(self, what: str, chosen: tuple[str, ...]) -> Choice:
-        digest = nodeset.digest(self.feasible)
-        self.node_sets[digest] = self.feasible
+        passed = self.steps["Filter"].groups[-1]
         shown = chosen if len(chosen) == 1 else ()
-        return Choice(what=what, chosen=shown, nodes=digest, count=self.feasible.bit_count(), take=len(chosen))
+        return Choice(what=what, chosen=shown, nodes=passed.nodes, count=passed.count, take=len(chosen))
 
     def _pick(self, state: CycleState) -> str:
         selected = state.context.spec.selected_node if state.context else ""
@@ -187,7 +189,7 @@ class Attempt:
         selected = nodes.named((spec.selected_node,))
         asked = nodes.named(spec.potential_nodes) & ~selected
         sorts = (self.feasible & selected, self.feasible & asked, self.feasible & ~selected & ~asked)
-        statuses = [plugin.reserve(copy.copy(state), self.seed.node(nodes, sort)) for sort in sorts if sort]
+        statuses = [plugin.decide(state, self.seed.node(nodes, sort)).status for sort in sorts if sort]
         return tuple(dict.fromkeys(_waiting_sentence(status) for status in statuses))
 
     def _bind(self, state: CycleState, choices: tuple[Choice, ...]) -> None:

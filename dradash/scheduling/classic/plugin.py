@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import msgspec
+
 from dradash.kinds.claim import IMMEDIATE, WAIT_FOR_FIRST_CONSUMER, ResourceClaim
 from dradash.kinds.pod import Pod
 from dradash.scheduling.classic.choice import Seed
-from dradash.scheduling.classic.claims import can_be_reserved, is_reserved_for_pod, pod_claims
+from dradash.scheduling.classic.claims import Lookup, can_be_reserved, is_reserved_for_pod
 from dradash.scheduling.classic.cycle import ClaimInformation, CycleState
 from dradash.scheduling.classic.publish import CONTEXTS, context_of, publish, status_for_claim
 from dradash.scheduling.cluster import Cluster
@@ -35,16 +37,17 @@ STILL_NOT_SCHEDULABLE: Final = Status(Code.UNSCHEDULABLE, ("still not schedulabl
 Effects = tuple[Effect, ...]
 
 
-def pre_enqueue(pod: Pod, cluster: Cluster) -> Status:
-    """PreEnqueue: refuses pods whose claims do not all exist."""
-    lookup = pod_claims(pod, cluster)
+def pre_enqueue(lookup: Lookup) -> Status:
+    """PreEnqueue: refuses pods whose claims do not all exist. lookup: pod_claims of the pod."""
     return unschedulable(lookup.error) if lookup.error else SUCCESS
 
 
-def pre_filter(pod: Pod, cluster: Cluster) -> tuple[CycleState, Status]:
-    """PreFilter: collects claims and their node filters; the state is empty unless the status is Success."""
+def pre_filter(pod: Pod, cluster: Cluster, lookup: Lookup) -> tuple[CycleState, Status]:
+    """PreFilter: collects claims and their node filters; the state is empty unless the status is Success.
+
+    lookup: pod_claims of the pod, at the time of the attempt.
+    """
     state = CycleState(pod)
-    lookup = pod_claims(pod, cluster)
     if lookup.error:
         return state, unschedulable(lookup.error)
     if not lookup.found:
@@ -198,23 +201,45 @@ def pre_score(state: CycleState, nodes: NodeTable, feasible: int, seed: Seed) ->
     return SUCCESS
 
 
-def reserve(state: CycleState, node: str) -> Status:
-    """Reserve: decide whether to select the node, or to wait for the drivers' answers."""
-    if not state.claims:
-        return SUCCESS
-    waiting = [i for i, claim in enumerate(state.claims) if claim.status.allocation is None]
+class Decision(msgspec.Struct, frozen=True):
+    """What Reserve would remember for publishing (None: nothing), and its status."""
+
+    status: Status
+    potential_nodes: tuple[str, ...] | None = None
+    selected_node: str | None = None
+
+
+_NOTHING_LEFT: Final = Decision(SUCCESS)
+
+
+def decide(state: CycleState, node: str) -> Decision:
+    """Whether Reserve selects the node, or waits for the drivers' answers; the state is as it was before."""
+    waiting = [
+        known for claim, known in zip(state.claims, state.information, strict=True) if not claim.status.allocation
+    ]
     if not waiting:
-        return SUCCESS
-    answered = [i for i in waiting if status_for_claim(state.context, _entry_name(state.pod, i)) is not None]
+        return _NOTHING_LEFT
     context = state.context
+    asked = None
     if not state.pre_scored and (context is None or node not in context.spec.potential_nodes):
         # A single candidate skips PreScore; without asking about it, it would be taken for ever.
-        state.potential_nodes = (node,)
-    all_known = len(waiting) == 1 or len(answered) == len(waiting)
+        asked = (node,)
+    all_known = len(waiting) == 1 or all(known.status is not None for known in waiting)
     if all_known and (context is None or context.spec.selected_node != node):
-        state.selected_node = node
-        return SUCCESS
-    return SUCCESS if state.is_dirty else WAIT_FOR_INFORMATION
+        return Decision(SUCCESS, asked, node)
+    if asked is not None or state.is_dirty:
+        return Decision(SUCCESS, asked)
+    return Decision(WAIT_FOR_INFORMATION)
+
+
+def reserve(state: CycleState, node: str) -> Status:
+    """Reserve: `decide`, remembered."""
+    decision = decide(state, node)
+    if decision.potential_nodes is not None:
+        state.potential_nodes = decision.potential_nodes
+    if decision.selected_node is not None:
+        state.selected_node = decision.selected_node
+    return decision.status
 
 
 def unreserve(state: CycleState, cluster: Cluster, *, conflict: bool = False) -> Effects:

@@ -28,7 +28,10 @@ def context_of(pod: Pod, cluster: Cluster) -> tuple[PodSchedulingContext | None,
 def status_for_claim(context: PodSchedulingContext | None, pod_claim_name: str) -> ClaimSchedulingStatus | None:
     if context is None:
         return None
-    return next((s for s in context.status.resource_claims if s.name == pod_claim_name), None)
+    for status in context.status.resource_claims:
+        if status.name == pod_claim_name:
+            return status
+    return None
 
 
 def publish(state: CycleState, cluster: Cluster, *, conflict: bool = False) -> tuple[Effect, ...]:

@@ -12,6 +12,7 @@ from dradash.kinds.registry import decode
 from dradash.kinds.schedulingcontext import PodSchedulingContext
 from dradash.scheduling.classic import hints, plugin
 from dradash.scheduling.classic.choice import Seed
+from dradash.scheduling.classic.claims import pod_claims
 from dradash.scheduling.classic.cycle import CycleState
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.effects import Effect
@@ -80,9 +81,10 @@ class _Cycle:
         return self.answer
 
     def _points(self) -> None:
-        if not self._say("preEnqueue", plugin.pre_enqueue(self.pod, self.cluster)):
+        lookup = pod_claims(self.pod, self.cluster)
+        if not self._say("preEnqueue", plugin.pre_enqueue(lookup)):
             return
-        state, status = plugin.pre_filter(self.pod, self.cluster)
+        state, status = plugin.pre_filter(self.pod, self.cluster, lookup)
         if not self._say("preFilter", status):
             return
         nodes = self.cluster.nodes
