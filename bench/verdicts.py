@@ -1,9 +1,9 @@
 """How long judging takes: 1,000 pending pods x 5,000 nodes, and how it grows from 500 to 50,000 nodes.
 
-Prints JSON. "verdict" is evaluate (every extension point), encoding the verdict, and storing it with its node sets in the
-in-memory store; "evaluate" is the first of these alone; "filter" is what the figure of the Go plugin is about: PreFilter
-and Filter on all nodes, here with the sets made and stored. Compare ratios of one run; absolute times depend on the
-machine.
+Prints JSON. "verdict" is evaluate (every extension point), encoding the verdict, and storing it with its node sets in
+the in-memory store; "evaluate" is the first of these alone; "filter" is what the figure of the Go plugin is about:
+PreFilter and Filter on all nodes, here with the sets made and stored. Compare ratios of one run; absolute times depend
+on the machine.
 """
 
 from __future__ import annotations
