@@ -65,6 +65,10 @@ class NodeTable:
         self._names.update((slot, name) for name, slot in slots.items())
         self._named.clear()
 
+    def known_slots(self) -> dict[str, int]:
+        """Name -> slot of all nodes ever learnt, for another table over the same model."""
+        return dict(self._slots)
+
     def has_slot(self, name: str) -> bool:
         return name in self._slots
 

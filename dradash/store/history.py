@@ -30,3 +30,11 @@ def select(newest_first: Iterable[HistoryEntry], start: float, end: float, limit
         if entry.at <= start:
             break
     return chosen[::-1]
+
+
+def in_force(newest_first: Iterable[HistoryEntry], at: float) -> bytes | None:
+    """The state in force at `at`, None when there was none."""
+    for entry in newest_first:
+        if entry.at <= at:
+            return None if entry.type == "DELETED" else entry.object
+    return None

@@ -49,8 +49,8 @@ class Keys:
         self.meta, self.lease, self.kinds, self.changes, self.sync, self.node_slots = (
             self.prefix + FIXED[name] for name in ("meta", "lease", "kinds", "changes", "sync", "node_slots")
         )
-        self.due_info, self.verdicts, self.node_sets = (
-            self.prefix + FIXED[name] for name in ("due_info", "verdicts", "node_sets")
+        self.due_info, self.verdicts, self.node_sets, self.history_index = (
+            self.prefix + FIXED[name] for name in ("due_info", "verdicts", "node_sets", "history_index")
         )
 
     def current(self, kind: str) -> str:

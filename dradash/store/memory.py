@@ -5,14 +5,14 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import islice
 from typing import Final
 
 import msgspec
 
 from dradash.store.encoding import fingerprint, join_hints, split_hints
-from dradash.store.history import HINTS_KEPT, NODE_SET_GRACE, select
+from dradash.store.history import HINTS_KEPT, NODE_SET_GRACE, in_force, select
 from dradash.store.memory_state import Due, Record, State
 from dradash.store.model import (
     SYNC,
@@ -236,7 +236,13 @@ class MemoryModel:
                 for kind, records in state.current.items()
             }
             verdicts = bodies.pop(VERDICTS)
-            return Loaded(state.instance, state.revision, bodies, verdicts, dict(state.sync), dict(state.node_slots))
+            changed_at = {
+                kind: {key: record.entry.at for key, record in records.items()}
+                for kind, records in state.current.items()
+            }
+            return Loaded(
+                state.instance, state.revision, bodies, verdicts, dict(state.sync), dict(state.node_slots), changed_at
+            )
 
     def revision(self) -> int:
         return self._state.revision
@@ -265,6 +271,11 @@ class MemoryModel:
     def history(self, kind: str, key: str, start: float, end: float, limit: int) -> list[HistoryEntry]:
         with self._changed:
             return select(self._state.newest_first(kind, key), start, end, limit)
+
+    def states_at(self, at: float, also: Collection[tuple[str, str]]) -> dict[tuple[str, str], bytes | None]:
+        with self._changed:
+            names = self._state.superseded_since(at) | set(also)
+            return {name: in_force(self._state.newest_first(*name), at) for name in names}
 
     def history_start(self) -> float | None:
         return self._state.history_start

@@ -76,6 +76,14 @@ class State:
             yield record.entry
         yield from reversed(self.history.get((kind, key), ()))
 
+    def superseded_since(self, at: float) -> set[tuple[str, str]]:
+        names = set()
+        for superseded_at, _, whose in reversed(self.index):
+            if superseded_at <= at:
+                break
+            names.add(whose)
+        return names
+
     def hold_sets(self, node_sets: dict[str, bytes]) -> None:
         for digest, nodes in node_sets.items():
             self.node_sets.setdefault(digest, nodes)

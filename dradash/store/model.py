@@ -6,7 +6,7 @@ server sent them, less managedFields. All times are Unix seconds. Nothing here k
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final, Protocol
 
 import msgspec
@@ -95,6 +95,7 @@ class Loaded(msgspec.Struct, frozen=True):
     verdicts: dict[str, bytes]
     sync: dict[str, SyncState]
     node_slots: dict[str, int]
+    changed_at: dict[str, dict[str, float]] = {}  # kind (also VERDICTS) -> key -> time of the object's last change
 
 
 class LeaderModel(Protocol):
@@ -181,6 +182,13 @@ class ReadModel(Protocol):
 
         The newest `limit` when there are more. So history(kind, key, t, t, 1) is the state at t: nothing when there was
         none, type DELETED with the last state when the object was gone. Empty for SYNC.
+        """
+
+    def states_at(self, at: float, also: Collection[tuple[str, str]]) -> dict[tuple[str, str], bytes | None]:
+        """What was in force at `at`, of all (kind, key) that were superseded since and of those in `also`.
+
+        None: there was no such object. Together with what has not changed since, this is the whole model of then, as
+        far back as `history_start`. Costs what has changed since.
         """
 
     def history_start(self) -> float | None:

@@ -34,6 +34,10 @@ def revision_of(record: bytes) -> int:
     return int(record[: record.index(b" ")])
 
 
+def time_of(record: bytes) -> float:
+    return float(record.split(b" ", 2)[1])
+
+
 def entry_of(record: bytes) -> HistoryEntry:
     line, _, packed = record.partition(b"\n")
     revision, at, letter = line.split(b" ", 3)[:3]

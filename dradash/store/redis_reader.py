@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Final, Protocol
 
 import msgspec
 
 from dradash.store.encoding import unpack
-from dradash.store.history import select
+from dradash.store.history import in_force, select
 from dradash.store.keys import Keys, text, untext
 from dradash.store.model import SYNC, VERDICTS, Change, HistoryEntry, Lease, Loaded, SyncState, Trimmed
-from dradash.store.records import change_of, entry_of, revision_of
+from dradash.store.records import change_of, entry_of, revision_of, time_of
 
 SCAN: Final = 1000
 PAGE: Final = 100
+NAMES: Final = 200  # objects asked for at once
+RECENT: Final = 8  # entries of each: most objects change seldom
 LONGEST_BLOCK: Final = 30.0
 
 
@@ -42,8 +44,9 @@ class RedisReader:
         while True:
             instance, revision = self._position()
             kinds = sorted(kind.decode() for kind in self._redis.call("SMEMBERS", self._keys.kinds))
-            objects = {kind: self._bodies(kind) for kind in kinds}
-            verdicts = self._bodies(VERDICTS)
+            changed_at: dict[str, dict[str, float]] = {kind: {} for kind in (*kinds, VERDICTS)}
+            objects = {kind: self._bodies(kind, changed_at[kind]) for kind in kinds}
+            verdicts = self._bodies(VERDICTS, changed_at[VERDICTS])
             sync, slots = self._redis.pipe(("HGETALL", self._keys.sync), ("HGETALL", self._keys.node_slots))
             if self._position()[0] == instance:  # else everything was lost meanwhile
                 break
@@ -55,6 +58,7 @@ class RedisReader:
             verdicts=verdicts,
             sync={kind.decode(): msgspec.json.decode(raw, type=SyncState) for kind, raw in sync.items()},
             node_slots={untext(name): int(slot) for name, slot in slots.items()},
+            changed_at=changed_at,
         )
 
     def revision(self) -> int:
@@ -80,6 +84,37 @@ class RedisReader:
 
     def history(self, kind: str, key: str, start: float, end: float, limit: int) -> list[HistoryEntry]:
         return [] if kind == SYNC else select(self._newest_first(kind, key), start, end, limit)
+
+    def states_at(self, at: float, also: Collection[tuple[str, str]]) -> dict[tuple[str, str], bytes | None]:
+        names = sorted(self._superseded_since(at) | set(also))
+        states: dict[tuple[str, str], bytes | None] = {}
+        for begin in range(0, len(names), NAMES):
+            part = names[begin : begin + NAMES]
+            commands: list[tuple[Any, ...]] = [("HGET", self._keys.current(kind), text(key)) for kind, key in part]
+            commands += [("LRANGE", self._keys.history(kind, key), -RECENT, -1) for kind, key in part]
+            answers = self._redis.pipe(*commands)
+            for (kind, key), current, recent in zip(part, answers, answers[len(part) :], strict=False):
+                records = [*([] if current is None else [current]), *reversed(recent)]
+                known = next((r for r in records if time_of(r) <= at), None)
+                if known is None and len(recent) == RECENT:
+                    states[kind, key] = in_force(self._newest_first(kind, key), at)
+                else:
+                    states[kind, key] = None if known is None else in_force([entry_of(known)], at)
+        return states
+
+    def _superseded_since(self, at: float) -> set[tuple[str, str]]:
+        """Names in the index of superseded records, read from its end."""
+        names: set[tuple[str, str]] = set()
+        taken = 0
+        while page := self._redis.call("LRANGE", self._keys.history_index, -taken - SCAN, -taken - 1):
+            taken += len(page)
+            for line in reversed(page):
+                superseded_at, _, name = line.split(b" ", 2)
+                if float(superseded_at) <= at:
+                    return names
+                kind, _, key = name.partition(b":")
+                names.add((kind.decode(), untext(key)))
+        return names
 
     def history_start(self) -> float | None:
         start = self._redis.call("HGET", self._keys.meta, "history_start")
@@ -112,14 +147,16 @@ class RedisReader:
         instance, revision = self._redis.call("HMGET", self._keys.meta, "instance", "rev")
         return (instance or b"").decode(), int(revision or 0)
 
-    def _bodies(self, kind: str) -> dict[str, bytes]:
+    def _bodies(self, kind: str, changed_at: dict[str, float]) -> dict[str, bytes]:
         """In steps, so that Redis answers others in between; what changes meanwhile is also in the change stream."""
         bodies: dict[str, bytes] = {}
         cursor = 0
         while True:
             cursor, records = self._redis.call("HSCAN", self._keys.current(kind), cursor, "COUNT", SCAN)
             for key, record in records.items():
-                bodies[untext(key)] = unpack(record[record.index(b"\n") + 1 :])
+                line, _, packed = record.partition(b"\n")
+                bodies[untext(key)] = unpack(packed)
+                changed_at[untext(key)] = float(line.split(b" ", 2)[1])
             if cursor == 0:
                 return bodies
 

@@ -47,6 +47,7 @@ class Replica:
         self.verdicts: dict[str, Verdict] = {}
         self.sync: dict[str, SyncState] = {}
         self.recent: deque[Change] = deque(maxlen=RECENT_CHANGES)  # newest last
+        self.times: dict[str, dict[str, float]] = {}  # kind (also VERDICTS) -> key -> time of its last change
         self.instance = ""
         self.revision = 0
         self.changed_at = 0.0  # Unix seconds of the last change applied
@@ -64,6 +65,7 @@ class Replica:
         with self._lock:
             self._reset()
             self.cluster, self.verdicts, self.sync = cluster, verdicts, dict(loaded.sync)
+            self.times = {kind: dict(times) for kind, times in loaded.changed_at.items()}
             self.instance, self.revision = loaded.instance, loaded.revision
 
     def catch_up(self, block: float = 0.0, on_change: Callable[[Applied], None] | None = None) -> bool:
@@ -91,9 +93,17 @@ class Replica:
             for change in changes:
                 applied = self._apply_one(change)
                 self.revision, self.changed_at = change.revision, change.at
+                self._note_time(change)
                 self.recent.append(change)
                 if on_change:
                     on_change(applied)
+
+    def _note_time(self, change: Change) -> None:
+        times = self.times.setdefault(change.kind, {})
+        if change.type == "DELETED":
+            times.pop(change.key, None)
+        else:
+            times[change.key] = change.at
 
     def _apply_one(self, change: Change) -> Applied:
         deleted = change.type == "DELETED"

@@ -1,0 +1,100 @@
+"""The model as it was: rebuilt from what was superseded since, on both stores."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from dradash.scheduling.verdict import Outcome
+from dradash.store.model import Model, Write
+from dradash.store.past import BeforeHistory, Past, rebuild
+from dradash.store.replica import Replica
+from tests import build
+from tests.contract.conftest import Store
+
+
+@pytest.fixture
+def model(make_store: Callable[..., Store]) -> Model:
+    return make_store().open()
+
+
+def apply(model: Model, epoch: int, at: float, *writes: Write) -> None:
+    model.apply(epoch, writes, (), at)
+
+
+def past(model: Model, at: float) -> Past:
+    replica = Replica(model)
+    replica.load()
+    return rebuild(replica, threading.Lock(), model, at)
+
+
+def claim(name: str, number: int) -> build.Obj:
+    return build.claim(name, annotations={"n": str(number)})
+
+
+def test_any_sequence_of_changes_can_be_looked_at_at_any_time(model: Model) -> None:
+    rng = random.Random(5)
+    epoch = model.acquire("test", 3600.0)
+    assert epoch is not None
+    state: dict[str, bytes] = {}
+    then: list[dict[str, bytes]] = []
+    for moment in range(120):
+        name = f"claim-{rng.randrange(5)}"
+        obj = claim(name, moment)
+        if rng.random() < 0.3:
+            apply(model, epoch, 1000.0 + moment, Write("resourceclaims", build.key(obj), "DELETED", build.raw(obj)))
+            state.pop(build.key(obj), None)
+        else:
+            apply(model, epoch, 1000.0 + moment, build.write(obj))
+            state[build.key(obj)] = build.raw(obj)
+        then.append(dict(state))
+    for moment in (0, 1, 17, 59, 60, 118, 119):
+        for offset in (0.0, 0.5):
+            assert past(model, 1000.0 + moment + offset).cluster.raw["resourceclaims"] == then[moment]
+
+
+def test_an_object_created_since_was_not_there(model: Model) -> None:
+    epoch = build.fill(model, build.namespace("team"), at=1000.0)
+    build.fill(model, build.claim("new"), at=2000.0, epoch=epoch)
+    assert past(model, 1500.0).cluster.claims == {}
+    assert set(past(model, 2000.0).cluster.claims) == {"default/new"}
+
+
+def test_an_object_deleted_since_is_there_again(model: Model) -> None:
+    epoch = build.fill(model, build.claim("old"), at=1000.0)
+    old = build.claim("old")
+    apply(model, epoch, 2000.0, Write("resourceclaims", "default/old", "DELETED", build.raw(old)))
+    assert set(past(model, 1500.0).cluster.claims) == {"default/old"}
+    assert past(model, 2500.0).cluster.claims == {}
+
+
+def test_verdicts_are_those_of_then_and_name_the_nodes_of_then(model: Model) -> None:
+    pod = build.pod("p")
+    epoch = build.fill(model, pod, *build.nodes(3), at=1000.0)
+    for at, outcome in ((1000.0, Outcome.BLOCKED), (2000.0, Outcome.WAITING)):
+        raw = msgspec.json.encode(build.verdict(pod, outcome, revision=model.revision(), at=at))
+        assert model.put_verdict("default/p", model.revision(), raw, {}, at)
+        build.fill(model, build.claim(f"c{at}"), at=at, epoch=epoch)
+    assert past(model, 1500.0).verdicts["default/p"].outcome is Outcome.BLOCKED
+    assert past(model, 2500.0).verdicts["default/p"].outcome is Outcome.WAITING
+    assert past(model, 1500.0).cluster.nodes.known_slots() == {"node-0": 0, "node-1": 1, "node-2": 2}
+
+
+def test_a_time_before_history_names_the_earliest_one(model: Model) -> None:
+    build.fill(model, build.claim("c"), at=1000.0)
+    with pytest.raises(BeforeHistory) as before:
+        past(model, 999.0)
+    assert before.value.start == 1000.0
+
+
+def test_many_states_of_one_object_are_found_far_back(model: Model) -> None:
+    epoch = build.fill(model, claim("c", 0), at=1000.0)
+    for n in range(1, 300):
+        apply(model, epoch, 1000.0 + n, build.write(claim("c", n)))
+    found: Any = past(model, 1003.5).cluster.claims["default/c"]
+    assert found.metadata.annotations == {"n": "3"}
