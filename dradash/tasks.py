@@ -14,7 +14,7 @@ from dradash.store.model import DuePod, JudgeModel, StoreUnavailable
 logger = logging.getLogger(__name__)
 
 BATCH: Final = 50  # pods taken at once
-LEASE: Final = 30.0  # seconds until pods that a killed worker had taken are due again
+LEASE: Final = 10.0  # seconds until pods that a killed worker had taken are due again
 BUDGET: Final = 2.0  # seconds after which a task ends and leaves the rest to its successor: SIGTERM waits for no longer
 
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from django.urls import path
 
-from dradash.web import pages, views
+from dradash.web import views
+from dradash.web.pages import claims, overview, pods
 
 urlpatterns = [
-    path("", views.PageView.as_view(page=pages.OverviewPage), name="overview"),
-    path("pods", views.PageView.as_view(page=pages.PodsPage), name="pods"),
-    path("ns/<str:namespace>/pods/<str:name>", views.PageView.as_view(page=pages.PodPage), name="pod"),
-    path("ns/<str:namespace>/pods/<str:name>/nodes", views.PageView.as_view(page=pages.NodesPage), name="pod-nodes"),
-    path("claims", views.PageView.as_view(page=pages.ClaimsPage), name="claims"),
-    path("ns/<str:namespace>/claims/<str:name>", views.PageView.as_view(page=pages.ClaimPage), name="claim"),
+    path("", views.PageView.as_view(page=overview.OverviewPage), name="overview"),
+    path("pods", views.PageView.as_view(page=pods.PodsPage), name="pods"),
+    path("ns/<str:namespace>/pods/<str:name>", views.PageView.as_view(page=pods.PodPage), name="pod"),
+    path("ns/<str:namespace>/pods/<str:name>/nodes", views.PageView.as_view(page=pods.NodesPage), name="pod-nodes"),
+    path("claims", views.PageView.as_view(page=claims.ClaimsPage), name="claims"),
+    path("ns/<str:namespace>/claims/<str:name>", views.PageView.as_view(page=claims.ClaimPage), name="claim"),
     path("sign-in", views.sign_in, name="sign-in"),
     path("sign-out", views.sign_out, name="sign-out"),
     path("healthz", views.healthz, name="healthz"),

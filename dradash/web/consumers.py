@@ -16,7 +16,7 @@ from django.urls import Resolver404, resolve
 from dradash.web import current, topics
 from dradash.web.auth import Asker, session_of, user_of
 from dradash.web.fragments import Sent, difference, shown_already
-from dradash.web.pages import Page
+from dradash.web.pages.base import Page
 
 logger = logging.getLogger(__name__)
 

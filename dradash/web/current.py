@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,11 +14,14 @@ from django.utils.module_loading import import_string
 
 from dradash.scheduling import nodeset
 from dradash.store.model import HistoryEntry, ReadModel, StoreUnavailable
+from dradash.store.past import Past
 from dradash.web.follower import Follower, Wake
 from dradash.web.fragments import Renderer
 
 NODE_SETS: Final = 2000  # kept in memory; a set of 5,000 nodes is 625 bytes
 HISTORY_ENTRIES: Final = 200
+PASTS: Final = 6  # moments kept in memory; each is a whole cluster
+SETTLED_AFTER: Final = 10.0  # seconds until no more changes with an earlier time are expected
 
 
 class NodeSets:
@@ -56,6 +60,28 @@ class NodeSets:
         return nodes
 
 
+class Pasts:
+    """The last few moments that somebody looked at. A moment that is over does not change any more."""
+
+    def __init__(self, follower: Follower, model: ReadModel, clock: Callable[[], float] = time.time) -> None:
+        self._follower, self._model, self._clock = follower, model, clock
+        self._known: OrderedDict[tuple[str, float], Past] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, at: float) -> Past:
+        with self._lock:  # one at a time: rebuilding a large cluster is work for one core
+            key = (self._follower.version()[0], at)
+            if key in self._known:
+                self._known.move_to_end(key)
+                return self._known[key]
+            past = self._follower.rebuild(self._model, at)
+            if self._clock() - at > SETTLED_AFTER:
+                self._known[key] = past
+                if len(self._known) > PASTS:
+                    self._known.popitem(last=False)
+            return past
+
+
 @dataclass(frozen=True)
 class Current:
     model: ReadModel
@@ -64,18 +90,24 @@ class Current:
     node_sets: NodeSets
     renderer: Renderer
 
-    def history(self, kind: str, key: str) -> list[HistoryEntry]:
-        """All that is kept of an object, oldest first; nothing while the model cannot be read (the page says so)."""
+    pasts: Pasts
+
+    def history(self, kind: str, key: str, until: float = float("inf")) -> list[HistoryEntry]:
+        """What is kept of an object, oldest first; nothing while the model cannot be read (the page says so)."""
         try:
-            return self.model.history(kind, key, 0.0, float("inf"), HISTORY_ENTRIES)
+            return self.model.history(kind, key, 0.0, until, HISTORY_ENTRIES)
         except StoreUnavailable:
             return []
+
+    def past(self, at: float) -> Past:
+        """The model at `at`, a time before now. Raises BeforeHistory and StoreUnavailable."""
+        return self.pasts.get(at)
 
 
 def build(model: ReadModel) -> Current:
     wake = Wake()
     follower = Follower(model, wake)
-    return Current(model, wake, follower, NodeSets(model), Renderer(follower))
+    return Current(model, wake, follower, NodeSets(model), Renderer(follower), Pasts(follower, model))
 
 
 _lock = threading.Lock()

@@ -14,6 +14,7 @@ import msgspec
 from channels.layers import get_channel_layer
 
 from dradash.store.model import ReadModel, StoreUnavailable
+from dradash.store.past import Past, rebuild
 from dradash.store.replica import Applied, Replica
 from dradash.web import topics
 from dradash.web.world import Freshness
@@ -56,6 +57,10 @@ class Follower:
     def freshness(self) -> Freshness:
         now = self._freshness
         return msgspec.structs.replace(now, revision=self._replica.revision, changed_at=self._replica.changed_at)
+
+    def rebuild(self, model: ReadModel, at: float) -> Past:
+        """The model as it was. Raises BeforeHistory and StoreUnavailable."""
+        return rebuild(self._replica, self._lock, model, at)
 
     def version(self) -> tuple[str, int, str, str]:
         """Equal versions give equal pages, ages aside."""

@@ -12,23 +12,27 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views import View
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from dradash.web import current, pages
+from dradash.web import current
 from dradash.web.auth import SESSION_PROOF, SESSION_USER, proof, token_fits
+from dradash.web.pages.base import Page
+from dradash.web.pages.base import context as context_of
+from dradash.web.pages.overview import OverviewPage
+from dradash.web.pages.pods import NodesPage
 
 RENDER_TIMEOUT = 30.0  # seconds
 
 
 class PageView(View):
-    page: type[pages.Page] = pages.OverviewPage
+    page: type[Page] = OverviewPage
     http_method_names = ("get", "head", "options")
 
     def get(self, request: HttpRequest, **where: str) -> HttpResponse:
         page = self.page(request.GET.dict(), **where)
         fragment = current.get().renderer.fragment(page).result(RENDER_TIMEOUT)
-        if isinstance(page, pages.NodesPage) and request.headers.get("HX-Request") and fragment.status == 200:
+        if isinstance(page, NodesPage) and request.headers.get("HX-Request") and fragment.status == 200:
             return HttpResponse(fragment.blocks[-1].html)
         query = request.META.get("QUERY_STRING", "")
-        context = pages.context(page) | {
+        context = context_of(page) | {
             "title": fragment.title,
             "blocks": fragment.by_id,
             "live": f"/live{request.path}?{query}{'&' if query else ''}_shape={fragment.shape}&_seen={fragment.seen}",

@@ -19,6 +19,7 @@ class World(Protocol):
     verdicts: dict[str, Verdict]
     sync: dict[str, SyncState]
     recent: deque[Change]  # newest last
+    times: dict[str, dict[str, float]]  # kind (also "verdicts") -> key -> Unix seconds of the object's last change
     instance: str
     revision: int
 

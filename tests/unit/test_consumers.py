@@ -15,7 +15,7 @@ from django.test import override_settings
 
 from dradash.conf import from_environ
 from dradash.web import consumers, current
-from dradash.web.pages import PodPage
+from dradash.web.pages.pods import PodPage
 from dradash.web.routing import websocket
 from tests import build
 from tests.scene import Scene

@@ -25,6 +25,7 @@ class World:
         self.verdicts = {v.pod: v for v in verdicts}
         self.sync = {kind: SyncState(kind, "synced") for kind in build.PLURALS.values()}
         self.recent: deque[Change] = deque()
+        self.times: dict[str, dict[str, float]] = {}
         self.instance = "test"
         self.revision = 1
 

@@ -1,0 +1,1 @@
+"""The pages, one module a section; base.py says what a page is."""

@@ -1,0 +1,49 @@
+"""Claims: the list and one claim."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dradash.web import topics
+from dradash.web.fragments import Part, Row
+from dradash.web.pages.base import ObjectPage, Page
+from dradash.web.presenters import claim, claims
+
+
+class ClaimsPage(Page):
+    template = "claims/page.html"
+    params = claims.PARAMS
+    section = "claims"
+
+    def topics(self) -> frozenset[str]:
+        return frozenset({topics.CLAIMS})
+
+    def parts(self) -> tuple[str, list[Part], int]:
+        with self.world() as world:
+            view = claims.present(world, self.query)
+        rows = tuple(Row(r.id, r) for r in view.rows)
+        filters = Part("filters", "claims/_filters.html", view)
+        return "Claims", [filters, Part("list", "claims/_list.html", view, rows, "claims/_row.html")], 200
+
+
+CLAIM_BLOCKS: Final = ("headline", "allocation", "users", "history", "object")
+
+
+class ClaimPage(ObjectPage):
+    template = "claim/page.html"
+    section = "claims"
+    kind = "resourceclaims"
+
+    def topics(self) -> frozenset[str]:
+        return frozenset({topics.claim(self.object_key)})
+
+    def parts(self) -> tuple[str, list[Part], int]:
+        with self.world() as world:
+            facts = claim.gather(world, self.object_key)
+        if facts is None and (last := self.last_state()) is not None:
+            with self.world() as world:
+                facts = claim.gather(world, self.object_key, last)
+        if facts is None:
+            return self.missing()
+        view = claim.present(facts, self.history(self.kind, self.object_key))
+        return self.object_key, [Part(n, f"claim/_{n}.html", view) for n in CLAIM_BLOCKS], 200

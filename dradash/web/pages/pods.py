@@ -1,0 +1,105 @@
+"""Pods: the list, one pod, and the nodes of its verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from dradash.scheduling.verdict import Verdict
+from dradash.store.model import VERDICTS
+from dradash.web import current, topics
+from dradash.web.fragments import Part, Row
+from dradash.web.pages.base import ObjectPage, Page
+from dradash.web.presenters import nodes, pod, pods, status
+
+
+class PodsPage(Page):
+    template = "pods/page.html"
+    params = pods.PARAMS
+    section = "pods"
+
+    def topics(self) -> frozenset[str]:
+        return frozenset({topics.PODS})
+
+    def parts(self) -> tuple[str, list[Part], int]:
+        with self.world() as world:
+            view = pods.present(world, self.query)
+        rows = tuple(Row(r.id, r) for r in view.rows)
+        filters = Part("filters", "pods/_filters.html", view)
+        return "Pods", [filters, Part("list", "pods/_list.html", view, rows, "pods/_row.html")], 200
+
+
+POD_BLOCKS: Final = (
+    "headline",
+    "pipeline",
+    "nodes",
+    "claims",
+    "negotiation",
+    "effects",
+    "agreement",
+    "history",
+    "about",
+)
+
+
+class PodPage(ObjectPage):
+    template = "pod/page.html"
+    section = "pods"
+    kind = "pods"
+
+    def topics(self) -> frozenset[str]:
+        return frozenset({topics.pod(self.object_key)})
+
+    def parts(self) -> tuple[str, list[Part], int]:
+        view = self.view()
+        if view is None:
+            return self.missing()
+        return self.object_key, [Part(n, f"pod/_{n}.html", view) for n in POD_BLOCKS], 200
+
+    def view(self) -> pod.PodView | None:
+        here = current.get()
+        key = self.object_key
+        with self.world() as world:
+            facts = pod.gather(world, key)
+            cluster = world.cluster
+        if facts is None and (last := self.last_state()) is not None:
+            with self.world() as world:
+                facts = pod.gather(world, key, last)
+        if facts is None:
+            return None
+        history = pod.PodHistory(
+            verdicts=self.history(VERDICTS, key),
+            contexts=self.history("podschedulingcontexts", key),
+            claims={c.name: self.history("resourceclaims", c.key) for c in facts.claims if c.key},
+        )
+        sets = here.node_sets.get(nodes.digests(pod.verdict_of(facts, history)))
+        return pod.present(facts, history, sets, cluster.nodes.names)
+
+
+class NodesPage(PodPage):
+    """Every node of a pod's verdict. For htmx it is the grid alone, which a large cluster's pod page fetches."""
+
+    template = "pod/nodes_page.html"
+    params = frozenset({"reason", "passed"})
+
+    def __init__(self, query: Mapping[str, str], **where: str) -> None:
+        super().__init__(query, **where)
+        # An empty reason means the nodes that pass, so that it is there matters.
+        self.reason = query.get("reason")
+
+    @property
+    def key(self) -> str:
+        return f"{super().key} {self.reason is None}"
+
+    def parts(self) -> tuple[str, list[Part], int]:
+        here = current.get()
+        with self.world() as world:
+            facts = pod.gather(world, self.object_key)
+            cluster = world.cluster
+        if facts is None:
+            return self.missing()
+        verdict: Verdict | None = facts.verdict
+        sets = here.node_sets.get(nodes.digests(verdict))
+        view = nodes.present_all(verdict, sets, cluster.nodes.names, self.reason)
+        page = status.NodesPageView(self.object_key, view, self.reason)
+        return f"Nodes for {self.object_key}", [Part("all-nodes", "pod/_all_nodes.html", page)], 200
