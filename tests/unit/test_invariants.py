@@ -53,7 +53,7 @@ def test_a_selected_node_that_was_never_proposed_is_named() -> None:
     assert one.code is InvariantCode.SELECTED_NOT_POTENTIAL
     assert ("nodes", "c") in one.objects
     assert one.text == "The selected node c is not among the potential nodes."
-    assert one.since == build.NOW, "without a history, the context's creation"
+    assert one.since == 0.0, "nobody knows without a history"
 
 
 def test_a_selected_node_that_is_unsuitable_is_named_since_it_is() -> None:
@@ -100,8 +100,9 @@ def test_an_earlier_context_of_the_name_does_not_count() -> None:
 
 def test_a_driver_that_never_answered_is_named_once_it_had_time() -> None:
     silent = context(["a"])
-    assert found(silent) == ()
-    (one,) = found(silent, now=build.NOW + 31.0)
+    assert found(silent, (build.NOW, silent)) == ()
+    assert found(silent, now=build.NOW + 31.0) == (), "nobody knows since when without a history"
+    (one,) = found(silent, (build.NOW, silent), now=build.NOW + 31.0)
     assert (one.code, one.since) == (InvariantCode.NEVER_ANSWERED, build.NOW)
     assert one.text == "gpu.example.com never answered for claim gpu."
 
@@ -112,4 +113,5 @@ def test_a_driver_that_answered_once_did_answer() -> None:
 
 
 def test_nobody_has_to_answer_for_an_immediate_claim() -> None:
-    assert found(context(["a"]), claim=build.claim("claim", mode="Immediate"), now=build.NOW + 1000) == ()
+    silent, immediate = context(["a"]), build.claim("claim", mode="Immediate")
+    assert found(silent, (1.0, silent), claim=immediate, now=build.NOW + 1000) == ()

@@ -8,7 +8,6 @@ from __future__ import annotations
 import enum
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Final
 
 import msgspec
@@ -34,7 +33,7 @@ class InvariantCode(enum.StrEnum):
 class Invariant(msgspec.Struct, frozen=True):
     """One broken rule. text: a sentence with a full stop. objects: (kind, key) of what it is about.
 
-    since: Unix seconds at which it was first so, 0.0 when neither history nor object says. subject: what tells two of
+    since: Unix seconds at which it was first so, 0.0 when the history does not say. subject: what tells two of
     one code on one context apart (a claim's name, a node), for a stable id.
     """
 
@@ -90,11 +89,11 @@ def broken(
     """Every rule that this context breaks at `now` (Unix seconds), in the order of InvariantCode.
 
     pod: the one with the context's name, None when there is none. claims and drivers: by the pod's name for the claim.
-    history: the context's states, oldest first (an earlier context of the same name ends with a None); without it a
-    context is known since its creation, and nothing can be said of flapping.
+    history: the context's states, oldest first (an earlier context of the same name ends with a None); without it
+    nothing can be said of flapping, silence and since when. The time of the last change will do for the last two.
     """
     case = _Case(context, pod, claims, _of_this_one(context, history), drivers)
-    found = (
+    return (
         *_selected_not_potential(case),
         *_selected_unsuitable(case),
         *_list_cut(case),
@@ -102,7 +101,6 @@ def broken(
         *_flapping(case, limits.refusals),
         *_never_answered(case, now - limits.silent),
     )
-    return found
 
 
 def _of_this_one(context: PodSchedulingContext, history: Sequence[SeenContext]) -> Sequence[SeenContext]:
@@ -112,15 +110,7 @@ def _of_this_one(context: PodSchedulingContext, history: Sequence[SeenContext]) 
             own = []
         if seen.context is not None:
             own.append(seen)
-    return own or [SeenContext(_unix(context.metadata.creation_timestamp), context)]
-
-
-def _unix(timestamp: str | None) -> float:
-    try:
-        moment = datetime.fromisoformat(timestamp or "")
-    except ValueError:
-        return 0.0
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    return own or [SeenContext(0.0, context)]
 
 
 def _since(case: _Case, holds: Mapping[int, bool]) -> float:
@@ -219,7 +209,7 @@ def _never_answered(case: _Case, deadline: float) -> Iterator[Invariant]:
     """Of claims that wait for a driver to say which of the proposed nodes are unsuitable."""
     states = _states(case)
     asked = next((s.at for s in case.history if s.context and s.context.spec.potential_nodes), None)
-    if asked is None or asked > deadline:
+    if not asked or asked > deadline:
         return
     answers = Counter(s.name for c in states for s in c.status.resource_claims)
     for name, claim in case.claims.items():
