@@ -50,7 +50,7 @@ TEMPLATES = [
                 if not DEBUG
                 else "django.template.loaders.filesystem.Loader"
             ],
-            "context_processors": ["django.template.context_processors.request"],
+            "context_processors": ["django.template.context_processors.request", "dradash.web.navigation.context"],
             "libraries": {"dradash": "dradash.web.templatetags.dradash"},
         },
     }
