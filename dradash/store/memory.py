@@ -272,7 +272,7 @@ class MemoryModel:
         with self._changed:
             return select(self._state.newest_first(kind, key), start, end, limit)
 
-    def states_at(self, at: float, also: Collection[tuple[str, str]]) -> dict[tuple[str, str], bytes | None]:
+    def states_at(self, at: float, also: Collection[tuple[str, str]]) -> dict[tuple[str, str], HistoryEntry | None]:
         with self._changed:
             names = self._state.superseded_since(at) | set(also)
             return {name: in_force(self._state.newest_first(*name), at) for name in names}

@@ -184,10 +184,11 @@ class ReadModel(Protocol):
         none, type DELETED with the last state when the object was gone. Empty for SYNC.
         """
 
-    def states_at(self, at: float, also: Collection[tuple[str, str]]) -> dict[tuple[str, str], bytes | None]:
+    def states_at(self, at: float, also: Collection[tuple[str, str]]) -> dict[tuple[str, str], HistoryEntry | None]:
         """What was in force at `at`, of all (kind, key) that were superseded since and of those in `also`.
 
-        None: there was no such object. Together with what has not changed since, this is the whole model of then, as
+        Each with since when it was in force; None: there was no such object. Together with what has not changed since,
+        this is the whole model of then, as
         far back as `history_start`. Costs what has changed since.
         """
 

@@ -85,9 +85,9 @@ class RedisReader:
     def history(self, kind: str, key: str, start: float, end: float, limit: int) -> list[HistoryEntry]:
         return [] if kind == SYNC else select(self._newest_first(kind, key), start, end, limit)
 
-    def states_at(self, at: float, also: Collection[tuple[str, str]]) -> dict[tuple[str, str], bytes | None]:
+    def states_at(self, at: float, also: Collection[tuple[str, str]]) -> dict[tuple[str, str], HistoryEntry | None]:
         names = sorted(self._superseded_since(at) | set(also))
-        states: dict[tuple[str, str], bytes | None] = {}
+        states: dict[tuple[str, str], HistoryEntry | None] = {}
         for begin in range(0, len(names), NAMES):
             part = names[begin : begin + NAMES]
             commands: list[tuple[Any, ...]] = [("HGET", self._keys.current(kind), text(key)) for kind, key in part]
