@@ -13,10 +13,11 @@ from typing import Final
 import msgspec
 from channels.layers import get_channel_layer
 
-from dradash.store.model import ReadModel, StoreUnavailable
+from dradash.store.model import HistoryEntry, ReadModel, StoreUnavailable
 from dradash.store.past import Past, rebuild
 from dradash.store.replica import Applied, Replica
 from dradash.web import topics
+from dradash.web.observations import Observations
 from dradash.web.world import Freshness
 
 logger = logging.getLogger(__name__)
@@ -25,6 +26,7 @@ BLOCK: Final = 1.0  # seconds that one wait for changes lasts: as old as "checke
 FIRST_RETRY: Final = 0.25
 LAST_RETRY: Final = 5.0
 LEASE_EVERY: Final = 2.0  # seconds between looks at who watches the cluster
+HISTORY_READ: Final = 100  # newest entries of one object that the drivers' record begins with
 ANNOUNCE_EVERY: Final = 0.05  # seconds: a long catch-up wakes the sockets in between
 
 Announce = Callable[[frozenset[str], int], None]
@@ -39,6 +41,7 @@ class Follower:
         self._clock = clock
         self._lock = threading.RLock()
         self._replica = Replica(model, lock=self._lock)
+        self.observations = Observations()  # read it inside `world()`
         self._freshness = Freshness()
         self._pending: set[str] = set()
         self._announced_at = 0.0
@@ -93,6 +96,7 @@ class Follower:
         try:
             reloaded = self._replica.catch_up(block, self._collect)
             self._look_at_lease()
+            self._observe(reloaded)
         except StoreUnavailable as error:
             self._fail(str(error))
             return False
@@ -108,6 +112,18 @@ class Follower:
             self._pending.add(topics.EVERYTHING)
         self._flush()
         return True
+
+    def _observe(self, reloaded: bool) -> None:
+        with self._lock:
+            if reloaded:
+                self.observations.restart(self._replica, self._history, self._clock())
+            self.observations.sample(self._replica, self._clock())
+
+    def _history(self, kind: str, key: str) -> list[HistoryEntry]:
+        try:
+            return self._model.history(kind, key, 0.0, float("inf"), HISTORY_READ)
+        except StoreUnavailable:
+            return []
 
     def _fail(self, error: str) -> None:
         state = "unavailable" if self._replica.instance else "loading"
@@ -130,6 +146,7 @@ class Follower:
             self._pending.add(topics.EVERYTHING)
 
     def _collect(self, applied: Applied) -> None:
+        self.observations.feed(applied, self._replica.cluster)
         self._pending |= topics.topics_of(applied, self._replica.cluster)
         if self._clock() - self._announced_at >= ANNOUNCE_EVERY:
             self._flush()
