@@ -16,6 +16,8 @@ from django.template.loader import render_to_string
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
+from dradash.web.carry import carry
+
 KEPT: Final = 128  # fragments; the largest, a grid of 5,000 nodes, is 400 kB
 MAX_AGE: Final = 3.0  # seconds that a fragment is shown again: the ages in it grow meanwhile
 THREADS: Final = 2
@@ -49,6 +51,7 @@ class Shown(msgspec.Struct, frozen=True):
     title: str
     parts: tuple[Part, ...]
     status: int = 200
+    carried: Mapping[str, str] = {}  # parameters that stay in every link (carry.py)
 
 
 class Block(msgspec.Struct, frozen=True):
@@ -94,12 +97,15 @@ class Page(Protocol):
 
 def render(page: Page) -> Fragment:
     shown = page.show()
-    return Fragment(shown.title, shown.status, tuple(_block(p) for p in shown.parts))
+    return Fragment(shown.title, shown.status, tuple(_block(p, shown.carried) for p in shown.parts))
 
 
-def _block(part: Part) -> Block:
-    rows: dict[str, str] = {r.id: render_to_string(part.row_template, {"row": r.data}) for r in part.rows}
-    shell = render_to_string(part.template, {"view": part.data, "rows": mark_safe(_ROWS)})  # noqa: S308 - a constant
+def _block(part: Part, carried: Mapping[str, str]) -> Block:
+    rows: dict[str, str] = {
+        r.id: carry(render_to_string(part.row_template, {"row": r.data}), carried) for r in part.rows
+    }
+    context = {"view": part.data, "rows": mark_safe(_ROWS)}  # noqa: S308 - a constant
+    shell = carry(render_to_string(part.template, context), carried)
     elements = format_html_join("", '<tr id="{}">{}</tr>', ((i, mark_safe(h)) for i, h in rows.items()))  # noqa: S308 - rendered by a template
     return Block(part.id, shell.replace(_ROWS, elements), digest(shell + " ".join(rows)), rows)
 

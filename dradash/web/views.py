@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from dradash.web import current
 from dradash.web.auth import SESSION_PROOF, SESSION_USER, proof, token_fits
+from dradash.web.carry import carry
 from dradash.web.pages.base import Page
 from dradash.web.pages.base import context as context_of
 from dradash.web.pages.overview import OverviewPage
@@ -29,6 +30,8 @@ class PageView(View):
     def get(self, request: HttpRequest, **where: str) -> HttpResponse:
         page = self.page(request.GET.dict(), **where)
         fragment = current.get().renderer.fragment(page).result(RENDER_TIMEOUT)
+        if page.piece and request.headers.get("HX-Target") == page.piece and fragment.status == 200:
+            return HttpResponse(fragment.blocks[-1].html)
         if isinstance(page, NodesPage) and request.headers.get("HX-Request") and fragment.status == 200:
             return HttpResponse(fragment.blocks[-1].html)
         query = request.META.get("QUERY_STRING", "")
@@ -40,6 +43,8 @@ class PageView(View):
         # Without its own blocks (loading, missing) the page has one block in the middle.
         template = "plain.html" if "page" in context["blocks"] else page.template
         response = render(request, template, context, status=fragment.status)
+        if page.carried:
+            response.content = carry(response.content.decode(), page.carried).encode()
         if fragment.status == 503:
             response.headers["Retry-After"] = "2"
         return response

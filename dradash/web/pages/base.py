@@ -23,6 +23,7 @@ from dradash.web.presenters.query import Query
 from dradash.web.world import World
 
 AT = "at"
+KIOSK = "kiosk"  # "1": for a wall screen, without navigation
 
 
 class Page(abc.ABC):
@@ -34,9 +35,10 @@ class Page(abc.ABC):
     template: ClassVar[str]  # arranges the blocks
     params: ClassVar[frozenset[str]] = frozenset()  # of the query string; others are ignored
     section: ClassVar[str] = ""  # of the navigation
+    piece: ClassVar[str] = ""  # id of the element for which htmx fetches the last block alone
 
     def __init__(self, query: Mapping[str, str], **where: str) -> None:
-        self.query = Query.of(query, self.params | {AT})
+        self.query = Query.of(query, self.params | {AT, KIOSK})
         self.where = where
         self.wrong_at = ""
         self.at: float | None = None
@@ -56,6 +58,11 @@ class Page(abc.ABC):
     @abc.abstractmethod
     def parts(self) -> tuple[str, list[Part], int]:
         """Title, blocks and HTTP status, once the model was loaded."""
+
+    @property
+    def carried(self) -> dict[str, str]:
+        """What stays in every link."""
+        return {name: value for name in (AT, KIOSK) if (value := self.query.get(name))}
 
     # --- what a page reads -----------------------------------------------------------------------------------------
 
@@ -88,7 +95,7 @@ class Page(abc.ABC):
         if freshness.state == "loading":
             return Shown("Loading", (bar, Part("page", "_loading.html", banner)), 503)
         title, parts, code = self._parts_at(time.time())
-        return Shown(title, (bar, *parts), code)
+        return Shown(title, (bar, *parts), code, self.carried)
 
     def _parts_at(self, now: float) -> tuple[str, list[Part], int]:
         """The page's own parts, or why this moment cannot be shown."""
@@ -136,4 +143,6 @@ def context(page: Page) -> dict[str, Any]:
         "cluster": settings.DRADASH.cluster,
         "auth": settings.DRADASH.auth,
         "at": page.query.get(AT),
+        "q": page.query.get("q"),
+        "kiosk": page.query.get(KIOSK) == "1",
     }
