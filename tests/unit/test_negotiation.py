@@ -153,3 +153,34 @@ def test_a_claim_is_given_back_and_moved() -> None:
 def test_without_a_context_nothing_is_awaited() -> None:
     assert negotiate([], PENDING, DRIVERS).awaited == ()
     assert negotiate(contexts({"potential": NODES}, None), PENDING, DRIVERS).awaited == ()
+
+
+def test_a_proposal_tells_what_was_added_and_removed_since_the_last_one() -> None:
+    result = negotiate(contexts({"potential": NODES}, {"potential": ("node-3", *NODES[1:])}), PENDING, DRIVERS)
+    first, second = (next(t for t in r.turns if t.kind is TurnKind.PROPOSED) for r in result.rounds)
+    assert (first.added, first.removed) == (NODES, ())
+    assert (second.added, second.removed) == (("node-3",), ("node-0",))
+
+
+def test_each_answer_tells_how_long_it_took() -> None:
+    gpu, taken = build.claim("gpu-claim"), build.claim("gpu-claim", allocation=build.allocation("node-2"))
+    asked = build.claim("gpu-claim", allocation=build.allocation("node-2"), deallocation_requested=True)
+    seen = contexts(
+        {"potential": NODES},
+        {"potential": (*NODES, "node-3")},
+        {"potential": (*NODES, "node-3"), "unsuitable": {"gpu": ["node-1"]}},
+        {"potential": (*NODES, "node-3"), "unsuitable": {"gpu": ["node-1"]}, "selected": "node-2"},
+    )
+    states = claims(gpu=[(0.5, gpu), (6.5, taken), (7.0, asked), (10.0, gpu)])
+    turns = [t for r in negotiate(seen, states, DRIVERS).rounds for t in r.turns]
+    took = {t.kind: t.took for t in turns if t.took is not None}
+    assert took == {TurnKind.ANSWERED: 2.0, TurnKind.ALLOCATED: 2.5, TurnKind.DEALLOCATED: 3.0}
+
+
+def test_what_came_and_went_of_an_answer_is_told() -> None:
+    seen = contexts(
+        {"potential": NODES, "unsuitable": {"gpu": ["node-0", "node-1"]}},
+        {"potential": NODES, "unsuitable": {"gpu": ["node-1", "node-2"]}},
+    )
+    turns = [t for r in negotiate(seen, PENDING, DRIVERS).rounds for t in r.turns if t.kind is TurnKind.ANSWERED]
+    assert [(t.added, t.removed) for t in turns] == [(("node-0", "node-1"), ()), (("node-2",), ("node-0",))]

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 import msgspec
 
-from dradash.kinds.claim import IMMEDIATE, ResourceClaim
+from dradash.kinds.claim import ResourceClaim
 from dradash.kinds.schedulingcontext import NODE_LIST_MAX_SIZE, PodSchedulingContext
-
-SCHEDULER: Final = "scheduler"
+from dradash.scheduling.classic.awaiting import SCHEDULER, Awaited, Stage, awaited
 
 
 class TurnKind(enum.StrEnum):
@@ -48,7 +48,9 @@ class SeenClaim(msgspec.Struct, frozen=True):
 class Turn(msgspec.Struct, frozen=True):
     """One move. actor: "scheduler", a driver's name, or "" where the object does not tell who wrote it.
 
-    claim: the pod's name for the claim, "" where the move is about no claim.
+    claim: the pod's name for the claim, "" where the move is about no claim. nodes: what is proposed, unsuitable or
+    selected now; added, removed: of them, against the actor's list before. took: seconds since the move it answers
+    could have been answered, None where it answers none.
     """
 
     at: float
@@ -57,6 +59,9 @@ class Turn(msgspec.Struct, frozen=True):
     text: str
     claim: str = ""
     nodes: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    took: float | None = None
 
 
 class Round(msgspec.Struct, frozen=True):
@@ -66,15 +71,6 @@ class Round(msgspec.Struct, frozen=True):
     @property
     def started(self) -> float:
         return self.turns[0].at
-
-
-class Awaited(msgspec.Struct, frozen=True):
-    """A move that has not come yet, and since when it could have (Unix seconds, 0 when the history does not say)."""
-
-    actor: str
-    claim: str
-    what: str
-    since: float
 
 
 class Negotiation(msgspec.Struct, frozen=True):
@@ -101,7 +97,9 @@ def context_turns(
     before, after = (old or PodSchedulingContext()).spec, new.spec
     if set(before.potential_nodes) != set(after.potential_nodes):
         text = f"proposes {nodes_count(len(after.potential_nodes))}"
-        yield Turn(at, SCHEDULER, TurnKind.PROPOSED, text, nodes=after.potential_nodes)
+        added, removed = _compared(before.potential_nodes, after.potential_nodes)
+        nodes = after.potential_nodes
+        yield Turn(at, SCHEDULER, TurnKind.PROPOSED, text, nodes=nodes, added=added, removed=removed)
     if before.selected_node != after.selected_node:
         if after.selected_node:
             node = after.selected_node
@@ -112,7 +110,15 @@ def context_turns(
     answered = {s.name: s.unsuitable_nodes for s in (old or PodSchedulingContext()).status.resource_claims}
     for status in new.status.resource_claims:
         if answered.get(status.name) != status.unsuitable_nodes:
-            yield _answer(at, new, status.name, status.unsuitable_nodes, drivers)
+            answer = _answer(at, new, status.name, status.unsuitable_nodes, drivers)
+            added, removed = _compared(answered.get(status.name, ()), status.unsuitable_nodes)
+            yield msgspec.structs.replace(answer, added=added, removed=removed)
+
+
+def _compared(before: tuple[str, ...], after: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What came and what went, each in its list's order."""
+    had, has = set(before), set(after)
+    return tuple(n for n in after if n not in had), tuple(n for n in before if n not in has)
 
 
 def _answer(
@@ -175,7 +181,7 @@ def negotiate(
     latest = {name: states[-1].claim for name, states in claims.items() if states}
     return Negotiation(
         rounds=tuple(_rounds(turns)),
-        awaited=tuple(_awaited(context, latest, drivers, turns)) if context else (),
+        awaited=tuple(awaited(context, latest, drivers, partial(_since, turns))) if context else (),
         warnings=tuple(_warnings(context, latest)) if context else (),
     )
 
@@ -193,7 +199,27 @@ def _all_turns(
         for state in states:
             turns += claim_turns(state.at, before, state.claim, name, drivers.get(name, ""))
             before = state.claim
-    return sorted(turns, key=lambda t: t.at)
+    return _timed(sorted(turns, key=lambda t: t.at))
+
+
+def _timed(turns: Sequence[Turn]) -> list[Turn]:
+    """With how long each answer took, counted from the first question that it leaves open no longer."""
+    asked: dict[str, float] = {}  # claim -> since when an answer or an allocation is owed
+    returning: dict[str, float] = {}
+    all_claims = {t.claim for t in turns if t.claim}
+    timed = []
+    for turn in turns:
+        took = None
+        if turn.kind in (TurnKind.PROPOSED, TurnKind.SELECTED):
+            asked = dict.fromkeys(all_claims, turn.at) | asked
+        elif turn.kind in (TurnKind.ANSWERED, TurnKind.ALLOCATED) and turn.claim in asked:
+            took = turn.at - asked.pop(turn.claim)
+        elif turn.kind is TurnKind.DEALLOCATION_REQUESTED:
+            returning.setdefault(turn.claim, turn.at)
+        elif turn.kind is TurnKind.DEALLOCATED and turn.claim in returning:
+            took = turn.at - returning.pop(turn.claim)
+        timed.append(turn if took is None else msgspec.structs.replace(turn, took=took))
+    return timed
 
 
 def _rounds(turns: Sequence[Turn]) -> Iterator[Round]:
@@ -218,31 +244,21 @@ def _begins_round(turn: Turn, current: Sequence[Turn]) -> bool:
     return False
 
 
-def _awaited(
-    context: PodSchedulingContext,
-    claims: Mapping[str, ResourceClaim | None],
-    drivers: Mapping[str, str],
-    turns: Sequence[Turn],
-) -> Iterator[Awaited]:
-    answers = {s.name: set(s.unsuitable_nodes) for s in context.status.resource_claims}
-    selected = context.spec.selected_node
-    to_allocate = [n for n, c in claims.items() if c is None or c.status.allocation is None]
-    for name in to_allocate:
-        claim = claims[name]
-        if claim is None or claim.spec.allocation_mode == IMMEDIATE:
-            continue
-        driver, refused = drivers.get(name, ""), answers.get(name, set())
-        answered_at = _last(turns, TurnKind.ANSWERED, name)
-        if refused and refused.issuperset(context.spec.potential_nodes):
-            yield Awaited(driver, name, "make room: it refuses every proposed node", answered_at)
-        elif selected and selected not in refused:
-            yield Awaited(driver, name, f"allocate for {selected}", _last(turns, TurnKind.SELECTED))
-        elif selected:
-            yield Awaited(SCHEDULER, name, f"select another node: {selected} is unsuitable", answered_at)
-        elif name not in answers:
-            yield Awaited(driver, name, "say which nodes are unsuitable", _last(turns, TurnKind.PROPOSED))
-    if to_allocate and not selected and all(n in answers for n in to_allocate):
-        yield Awaited(SCHEDULER, "", "select a node", _last(turns, TurnKind.ANSWERED))
+# What a move could follow, for since when it is awaited.
+_AFTER: Final = {
+    Stage.ANSWER: TurnKind.PROPOSED,
+    Stage.SELECT: TurnKind.ANSWERED,
+    Stage.RESELECT: TurnKind.ANSWERED,
+    Stage.ROOM: TurnKind.ANSWERED,
+    Stage.ALLOCATE: TurnKind.SELECTED,
+    Stage.FINISH: TurnKind.ALLOCATED,
+}
+_BY_SCHEDULER: Final = (TurnKind.PROPOSED, TurnKind.SELECTED, TurnKind.ALLOCATED)
+
+
+def _since(turns: Sequence[Turn], stage: Stage, claim: str) -> float:
+    kind = _AFTER[stage]
+    return _last(turns, kind, "" if kind in _BY_SCHEDULER else claim)
 
 
 def _last(turns: Sequence[Turn], kind: TurnKind, claim: str = "") -> float:
