@@ -23,6 +23,7 @@ logger = logging.getLogger(__name__)
 COALESCE: Final = 0.2  # seconds between two messages; the first one after a quiet time goes out at once
 BEAT: Final = 10.0  # seconds without a change after which the page is told that the data is still fresh
 SEND_TIMEOUT: Final = 15.0  # seconds; a browser that takes longer is gone, or better starts anew
+LOADING: Final = 503  # status of a page before the model was read: that is not over even for a moment that is
 RELOAD: Final = "reload"  # the page has other blocks now (its object came or went)
 POLICY_VIOLATION: Final = 4403  # the browser does not reconnect after this one
 
@@ -94,6 +95,8 @@ class PageConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels sh
             messages, sent = difference(shown_already(fragment, seen) if sent is None else sent, fragment)
             for message in messages:
                 await self._send(message)
+            if page.fixed and fragment.status != LOADING:
+                return
             await asyncio.sleep(COALESCE)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(BEAT):

@@ -52,6 +52,7 @@ class Shown(msgspec.Struct, frozen=True):
     parts: tuple[Part, ...]
     status: int = 200
     carried: Mapping[str, str] = {}  # parameters that stay in every link (carry.py)
+    at: float | None = None  # the moment that ages count to, in Unix seconds; None: now, and they count on
 
 
 class Block(msgspec.Struct, frozen=True):
@@ -89,6 +90,10 @@ class Page(Protocol):
     def key(self) -> str:
         """Equal keys show the same."""
 
+    @property
+    def fixed(self) -> bool:
+        """It shows a moment that is over: a change of the data is none of the page."""
+
     def show(self) -> Shown: ...
 
 
@@ -97,14 +102,15 @@ class Page(Protocol):
 
 def render(page: Page) -> Fragment:
     shown = page.show()
-    return Fragment(shown.title, shown.status, tuple(_block(p, shown.carried) for p in shown.parts))
+    return Fragment(shown.title, shown.status, tuple(_block(p, shown.carried, shown.at) for p in shown.parts))
 
 
-def _block(part: Part, carried: Mapping[str, str]) -> Block:
+def _block(part: Part, carried: Mapping[str, str], at: float | None) -> Block:
+    moment = None if part.id == ALWAYS_SENT else at  # how old the past is, goes on growing
     rows: dict[str, str] = {
-        r.id: carry(render_to_string(part.row_template, {"row": r.data}), carried) for r in part.rows
+        r.id: carry(render_to_string(part.row_template, {"row": r.data, "moment": moment}), carried) for r in part.rows
     }
-    context = {"view": part.data, "rows": mark_safe(_ROWS)}  # noqa: S308 - a constant
+    context = {"view": part.data, "rows": mark_safe(_ROWS), "moment": moment}  # noqa: S308 - a constant
     shell = carry(render_to_string(part.template, context), carried)
     elements = format_html_join("", '<tr id="{}">{}</tr>', ((i, mark_safe(h)) for i, h in rows.items()))  # noqa: S308 - rendered by a template
     return Block(part.id, shell.replace(_ROWS, elements), digest(shell + " ".join(rows)), rows)
@@ -182,18 +188,21 @@ class Renderer:
         self._data = data
         self._clock = clock
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="render")
+        # A past of a large cluster takes a while to rebuild: live pages do not wait for it.
+        self._past_pool = ThreadPoolExecutor(1, thread_name_prefix="past")
         self._lock = threading.Lock()
         self._known: OrderedDict[tuple[str, Sequence[Any]], tuple[float, Future[Fragment]]] = OrderedDict()
         self.rendered = 0
 
     def fragment(self, page: Page) -> Future[Fragment]:
-        key = (page.key, self._data.version())
+        version = self._data.version()
+        key = (page.key, version[:1] if page.fixed else version)
         now = self._clock()
         with self._lock:
             known = self._known.get(key)
             if known and now - known[0] < MAX_AGE and not _failed(known[1]):
                 return known[1]
-            future = self._pool.submit(render, page)
+            future = (self._past_pool if page.fixed else self._pool).submit(render, page)
             self.rendered += 1
             self._known[key] = (now, future)
             self._known.move_to_end(key)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 _SHAPE: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?([Zz]|[+-]\d\d:\d\d)")
+_NO_ZONE: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?")
+_TIME_OF_DAY: Final = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?[Zz]?")
+_AGO: Final = re.compile(r"-?((?:\d{1,6}[dhms] ?)+)(ago)?")
+_UNITS: Final = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 EXAMPLE: Final = "2026-11-30T03:12:00Z"
+LOOSELY: Final = "5m, 03:12 (UTC) or " + EXAMPLE
 
 
 class BadMoment(ValueError):
@@ -29,6 +35,27 @@ def parse(text: str) -> float | None:
 
 
 def show(at: float) -> str:
-    """RFC 3339 in UTC; milliseconds only where there are some."""
-    moment = datetime.fromtimestamp(at, UTC)
+    """RFC 3339 in UTC; milliseconds only where there are some, rounded up: what changed at `at` has then changed."""
+    moment = datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=math.ceil(round(at * 1000, 3)))
     return moment.isoformat(timespec="milliseconds" if moment.microsecond else "seconds").replace("+00:00", "Z")
+
+
+def understand(text: str, now: float) -> str:
+    """What somebody typed ("5m", "2h 10m ago", "03:12", a date and time without a zone: all UTC) as RFC 3339.
+
+    A time of day is the last one that has been. What is not understood is returned as it is, for `parse` to refuse.
+    """
+    text = text.strip()
+    short = text.lower()
+    if ago := _AGO.fullmatch(short):
+        back = sum(int(number) * _UNITS[unit] for number, unit in re.findall(r"(\d+)([dhms])", ago[1]))
+        return show(float(math.floor(now)) - back) if back < now else text
+    if day := _TIME_OF_DAY.fullmatch(short):
+        try:
+            when = datetime.fromtimestamp(now, UTC).replace(
+                hour=int(day[1]), minute=int(day[2]), second=int(day[3] or 0), microsecond=0
+            )
+        except ValueError:
+            return text
+        return show((when if when.timestamp() <= now else when - timedelta(days=1)).timestamp())
+    return f"{text.replace(' ', 'T')}Z" if _NO_ZONE.fullmatch(text) else text

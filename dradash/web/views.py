@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -15,12 +16,14 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from dradash.web import current
 from dradash.web.auth import SESSION_PROOF, SESSION_USER, proof, token_fits
 from dradash.web.carry import carry
-from dradash.web.pages.base import Page
+from dradash.web.moment import understand
+from dradash.web.pages.base import AT, WITH, Page
 from dradash.web.pages.base import context as context_of
 from dradash.web.pages.overview import OverviewPage
 from dradash.web.pages.pods import NodesPage
 
 RENDER_TIMEOUT = 30.0  # seconds
+MOMENT = "moment"  # what somebody typed into the form that goes to a time
 
 
 class PageView(View):
@@ -28,6 +31,8 @@ class PageView(View):
     http_method_names = ("get", "head", "options")
 
     def get(self, request: HttpRequest, **where: str) -> HttpResponse:
+        if typed := request.GET.get(MOMENT):
+            return _go_to(request, typed)
         page = self.page(request.GET.dict(), **where)
         fragment = current.get().renderer.fragment(page).result(RENDER_TIMEOUT)
         if page.piece and request.headers.get("HX-Target") == page.piece and fragment.status == 200:
@@ -39,7 +44,10 @@ class PageView(View):
             "title": fragment.title,
             "blocks": fragment.by_id,
             "live": f"/live{request.path}?{query}{'&' if query else ''}_shape={fragment.shape}&_seen={fragment.seen}",
+            "kept": [(k, v) for k, v in page.query.params if k not in (AT, WITH, "page")],
         }
+        if page.fixed and fragment.status != 503:
+            context["live"] = ""  # what is over does not change: there is nothing to follow
         # Without its own blocks (loading, missing) the page has one block in the middle.
         template = "plain.html" if "page" in context["blocks"] else page.template
         response = render(request, template, context, status=fragment.status)
@@ -48,6 +56,15 @@ class PageView(View):
         if fragment.status == 503:
             response.headers["Retry-After"] = "2"
         return response
+
+
+def _go_to(request: HttpRequest, typed: str) -> HttpResponse:
+    """To the same page at the time that was typed, under an address that goes on meaning this time."""
+    query = request.GET.copy()
+    for name in (MOMENT, WITH):
+        query.pop(name, None)
+    query[AT] = understand(typed, time.time())
+    return HttpResponseRedirect(f"{request.path}?{query.urlencode()}")
 
 
 @require_safe

@@ -20,9 +20,11 @@ from dradash.web.fragments import Part, Shown
 from dradash.web.moment import BadMoment, parse
 from dradash.web.presenters import status, timetravel
 from dradash.web.presenters.query import Query
+from dradash.web.presenters.words import Chip
 from dradash.web.world import World
 
 AT = "at"
+WITH = "with"  # another moment that `at` (or now) is compared with
 KIOSK = "kiosk"  # "1": for a wall screen, without navigation
 
 
@@ -41,11 +43,15 @@ class Page(abc.ABC):
         self.query = Query.of(query, self.params | {AT, KIOSK})
         self.where = where
         self.wrong_at = ""
-        self.at: float | None = None
+        self.at = self._moment(query.get(AT, ""))
+        self.compared_with = self._moment(self.query.get(WITH))
+
+    def _moment(self, text: str) -> float | None:
         try:
-            self.at = parse(query.get(AT, ""))
+            return parse(text)
         except BadMoment as error:
             self.wrong_at = str(error)
+            return None
 
     @property
     def key(self) -> str:
@@ -60,9 +66,23 @@ class Page(abc.ABC):
         """Title, blocks and HTTP status, once the model was loaded."""
 
     @property
+    def fixed(self) -> bool:
+        """A moment that is over: the page does not change any more."""
+        return self.at is not None
+
+    @property
     def carried(self) -> dict[str, str]:
         """What stays in every link."""
-        return {name: value for name in (AT, KIOSK) if (value := self.query.get(name))}
+        names = (KIOSK,) if self.at is None else (AT, KIOSK)
+        return {name: value for name in names if (value := self.query.get(name))}
+
+    def changed(self) -> list[tuple[float, Chip]] | None:
+        """When the page's object became another one, oldest first; None for a page without an object."""
+        return None
+
+    def comparison(self) -> list[Part]:
+        """What changed of the page's object since the other moment, where one is asked for."""
+        return []
 
     # --- what a page reads -----------------------------------------------------------------------------------------
 
@@ -94,23 +114,40 @@ class Page(abc.ABC):
         bar = Part("freshness", "_freshness.html", banner)
         if freshness.state == "loading":
             return Shown("Loading", (bar, Part("page", "_loading.html", banner)), 503)
-        title, parts, code = self._parts_at(time.time())
-        return Shown(title, (bar, *parts), code, self.carried)
+        now = time.time()
+        if self.at is not None and self.at <= now:
+            bar = Part("freshness", "_past.html", timetravel.past_bar(self.at, self.query, banner))
+        title, parts, code = self._parts_at(now)
+        return Shown(title, (bar, *self._timeline(now), *parts), code, self.carried, self.at)
+
+    def _timeline(self, now: float) -> list[Part]:
+        """The slider; not on a wall screen, and not where there is nothing behind it."""
+        try:
+            start = current.get().model.history_start()
+        except StoreUnavailable:
+            return []
+        if start is None or self.query.get(KIOSK):
+            return []
+        return [
+            Part("timeline", "_timeline.html", timetravel.timeline(self.query, start, now, self.at, self.changed()))
+        ]
 
     def _parts_at(self, now: float) -> tuple[str, list[Part], int]:
         """The page's own parts, or why this moment cannot be shown."""
-        view: timetravel.NoMoment | None = None
+        live = timetravel.live_link(self.query)
+        later = max(self.at or 0.0, self.compared_with or 0.0)
         if self.wrong_at:
-            view = timetravel.NoMoment(self.wrong_at, self.query.link(at=None))
-        elif self.at is not None and self.at > now:
-            view = timetravel.NoMoment("This time has not come yet.", self.query.link(at=None))
+            view = timetravel.NoMoment(self.wrong_at, live)
+        elif later > now:
+            view = timetravel.NoMoment("This time has not come yet.", live)
         else:
             try:
-                return self.parts()
+                title, parts, code = self.parts()
+                return title, [*self.comparison(), *parts], code
             except BeforeHistory as before:
                 view = timetravel.before_history(before.start, self.query)
             except StoreUnavailable as error:
-                view = timetravel.NoMoment(f"The past cannot be read: {error}", self.query.link(at=None))
+                view = timetravel.NoMoment(f"The past cannot be read: {error}", live)
         return "No such moment", [Part("page", "_no_moment.html", view)], 404
 
 
@@ -118,6 +155,7 @@ class ObjectPage(Page):
     """A page about one object: it may be gone, or may never have been."""
 
     kind: ClassVar[str]  # plural
+    marked: ClassVar[str] = ""  # the kind whose changes the slider marks, where it is another one
 
     @property
     def object_key(self) -> str:
@@ -128,6 +166,10 @@ class ObjectPage(Page):
         """The last state of an object that is gone, with the time of its deletion."""
         entries = self.history(self.kind, self.object_key)
         return entries[-1] if entries else None
+
+    def changed(self) -> list[tuple[float, Chip]] | None:
+        kind = self.marked or self.kind
+        return timetravel.changes(kind, current.get().history(kind, self.object_key))
 
     def missing(self) -> tuple[str, list[Part], int]:
         with self.world() as world:
@@ -142,7 +184,7 @@ def context(page: Page) -> dict[str, Any]:
         "section": page.section,
         "cluster": settings.DRADASH.cluster,
         "auth": settings.DRADASH.auth,
-        "at": page.query.get(AT),
+        "at": page.at,
         "q": page.query.get("q"),
         "kiosk": page.query.get(KIOSK) == "1",
     }

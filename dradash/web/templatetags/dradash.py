@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 from django import template
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
+
+from dradash.web.moment import show
 
 register = template.Library()
 
@@ -38,16 +40,34 @@ def _moment(value: float | str | None) -> datetime | None:
         return None
 
 
-@register.simple_tag
-def age(value: float | str | None) -> SafeString | str:
-    """How long ago, counted on by the page's script; the exact UTC time is its title."""
+@register.simple_tag(takes_context=True)
+def age(context: Mapping[str, Any], value: float | str | None) -> SafeString | str:
+    """How long ago, counted on by the page's script; the exact UTC time is its title.
+
+    On a page of the past: how long before the moment that the page shows, which stays so.
+    """
     moment = _moment(value)
     if moment is None:
         return value if isinstance(value, str) and value else "unknown"
     exact = moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     title = moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    text = age_text(time.time() - moment.timestamp())
-    return format_html('<time datetime="{}" title="{}" data-age>{}</time>', exact, title, text)
+    shown = context.get("moment")
+    text = age_text((time.time() if shown is None else shown) - moment.timestamp())
+    counts_on = " data-age" if shown is None else ""
+    return format_html('<time datetime="{}" title="{}"{}>{}</time>', exact, title, counts_on, text)
+
+
+@register.simple_tag
+def rfc3339(value: float, before: bool = False) -> str:
+    """A moment as it stands in addresses; before: the last one before it."""
+    return show(value - 0.001 if before else value)
+
+
+@register.simple_tag
+def utc(value: float) -> SafeString:
+    """Date and time to the second, in UTC."""
+    moment = datetime.fromtimestamp(value, UTC)
+    return format_html('<time datetime="{}">{}</time>', show(value), moment.strftime("%Y-%m-%d %H:%M:%S UTC"))
 
 
 @register.simple_tag
