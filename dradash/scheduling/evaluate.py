@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from dradash.kinds.pod import Pod, PodResourceClaim
-from dradash.scheduling.classic.actsnext import acts_next, driver_of
+from dradash.scheduling.classic.actsnext import acts_next
 from dradash.scheduling.classic.attempt import Attempt
 from dradash.scheduling.classic.choice import Seed
-from dradash.scheduling.classic.claims import claim_name
+from dradash.scheduling.classic.claims import claim_name, driver_of
 from dradash.scheduling.classic.claimstate import MISSING, claim_state
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.verdict import ActsNext, ClaimRef, Evaluation, Outcome, Verdict

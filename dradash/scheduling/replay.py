@@ -24,7 +24,7 @@ class Said(msgspec.Struct, frozen=True):
     """One message of the scheduler. agrees is None when all its clauses come from checks that we do not model.
 
     source: "event", or "condition" where the event is a series: it then repeats its first text whatever the scheduler
-    says now, and the pod's PodScheduled condition has the words (docs/decisions/0004-series-events.md).
+    says now, and the pod's PodScheduled condition has the words (docs/decisions/0005-series-events.md).
     """
 
     at: float  # seconds since the recording began

@@ -13,7 +13,7 @@ from dradash.kinds.claim import ResourceClaim
 from dradash.kinds.pod import Pod
 from dradash.kinds.registry import MalformedObject, decode
 from dradash.kinds.schedulingcontext import PodSchedulingContext
-from dradash.scheduling.classic.actsnext import driver_of
+from dradash.scheduling.classic.claims import driver_of
 from dradash.scheduling.cluster import Cluster
 from dradash.store.model import HistoryEntry
 from dradash.store.replica import Applied

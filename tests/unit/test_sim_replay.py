@@ -17,7 +17,7 @@ from dradash.sim.replay import Recorded
 from dradash.sim.simulation import recorded, running
 from tests import build, simworld
 
-RECORDING = Path(__file__).resolve().parents[3] / "shared" / "recordings" / "classic-1.30.jsonl"
+RECORDING = Path(__file__).parents[1] / "parity" / "data" / "classic-1.30.jsonl"
 Obj = dict[str, Any]
 
 

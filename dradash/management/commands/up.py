@@ -15,6 +15,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from dradash import bootstrap
 from dradash.conf import BadSetting, Conf, from_environ
+from dradash.management import arguments
 from dradash.sim import scenarios
 from dradash.supervisor import kubeconfig, listen
 from dradash.supervisor.errors import StartError
@@ -34,11 +35,13 @@ class Command(BaseCommand):
         what.add_argument("--replay", metavar="RECORDING", help="watch a recording of a cluster")
         parser.add_argument("--scenario", default="", help=f"with --demo: what happens in it. {scenarios.HELP}")
         parser.add_argument("--seed", type=int, help="with --demo: another one, another course of events")
-        parser.add_argument("--speed", type=_speed, help="of --demo or --replay: times as fast as life, or as recorded")
+        parser.add_argument(
+            "--speed", type=arguments.speed, help="of --demo or --replay: times as fast as life, or as recorded"
+        )
         parser.add_argument("--kubeconfig", default="", metavar="FILE", help="default: as kubectl finds it")
         parser.add_argument("--context", default="", help="of the kubeconfig; default: its current one")
         parser.add_argument("--host", help="address to serve on (default 127.0.0.1)")
-        parser.add_argument("--port", type=_port, help="port to serve on (default 8000; 0: any free one)")
+        parser.add_argument("--port", type=arguments.port, help="port to serve on (default 8000; 0: any free one)")
         parser.add_argument("--judges", type=_judges, default=2, help="processes that judge pods (default 2)")
 
     def handle(self, **options: Any) -> None:
@@ -49,25 +52,11 @@ class Command(BaseCommand):
             sys.exit(1)
 
 
-def _port(raw: str) -> int:
-    port = int(raw)
-    if not 0 <= port < 65536:
-        raise ArgumentTypeError("use a port from 0 to 65535")
-    return port
-
-
 def _judges(raw: str) -> int:
     number = int(raw)
     if not 1 <= number <= 64:
         raise ArgumentTypeError("use 1 to 64 processes")
     return number
-
-
-def _speed(raw: str) -> float:
-    speed = float(raw)
-    if not 0 < speed <= 100_000:
-        raise ArgumentTypeError("use a number above 0, at most 100000")
-    return speed
 
 
 def up(options: dict[str, Any]) -> None:

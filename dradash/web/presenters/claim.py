@@ -11,6 +11,7 @@ from dradash.kinds.claim import ResourceClaim, ResourceHandle
 from dradash.kinds.registry import MalformedObject, decode
 from dradash.kinds.resourceclass import ResourceClass
 from dradash.kinds.selectors import NodeSelector
+from dradash.scheduling.classic.claims import driver_of
 from dradash.scheduling.classic.claimstate import claim_flags, claim_state
 from dradash.scheduling.classic.negotiation import SeenClaim, Turn, claim_turns
 from dradash.scheduling.cluster import Cluster
@@ -18,7 +19,7 @@ from dradash.scheduling.nodetable import InvalidSelector
 from dradash.scheduling.verdict import Verdict
 from dradash.store.model import HistoryEntry
 from dradash.web.presenters import kubectl
-from dradash.web.presenters.claims import Consumer, Owner, Where, consumers, driver_of, owner_of, where_available
+from dradash.web.presenters.claims import Consumer, Owner, Where, consumers, owner_of, where_available
 from dradash.web.presenters.steps import as_yaml
 from dradash.web.presenters.words import Actor, Chip, actor, claim_chip, outcome_chip, pod_href
 from dradash.web.world import World

@@ -10,6 +10,7 @@ import msgspec
 
 from dradash.kinds.claim import ResourceClaim
 from dradash.kinds.meta import ObjectMeta
+from dradash.scheduling.classic.claims import driver_of
 from dradash.scheduling.classic.claimstate import ClaimState, claim_flags, claim_state
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.nodetable import InvalidSelector
@@ -98,14 +99,6 @@ SORTINGS: Final = (
     Sorting("reserved", "Reserved for", lambda i: len(i.claim.status.reserved_for)),
     Sorting("created", "Age", lambda i: i.claim.metadata.creation_timestamp or "", "num", True),
 )
-
-
-def driver_of(claim: ResourceClaim, cluster: Cluster) -> str:
-    """The driver that allocated it, or the one of its class; "" when the class is missing."""
-    if claim.status.driver_name:
-        return claim.status.driver_name
-    resource_class = cluster.classes.get(claim.spec.resource_class_name)
-    return resource_class.driver_name if resource_class else ""
 
 
 def where_available(claim: ResourceClaim, cluster: Cluster) -> Where | None:
