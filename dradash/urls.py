@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from dradash.web import views
-from dradash.web.pages import claims, overview, pods, search
+from dradash.web.pages import claims, compare, negotiations, overview, pods, search
 
 urlpatterns = [
     path("", views.PageView.as_view(page=overview.OverviewPage), name="overview"),
@@ -14,6 +14,13 @@ urlpatterns = [
     path("ns/<str:namespace>/pods/<str:name>/nodes", views.PageView.as_view(page=pods.NodesPage), name="pod-nodes"),
     path("claims", views.PageView.as_view(page=claims.ClaimsPage), name="claims"),
     path("ns/<str:namespace>/claims/<str:name>", views.PageView.as_view(page=claims.ClaimPage), name="claim"),
+    path("negotiations", views.PageView.as_view(page=negotiations.NegotiationsPage), name="negotiations"),
+    path(
+        "ns/<str:namespace>/negotiations/<str:name>",
+        views.PageView.as_view(page=negotiations.NegotiationPage),
+        name="negotiation",
+    ),
+    path("compare", views.PageView.as_view(page=compare.ComparePage), name="compare"),
     path("search", views.PageView.as_view(page=search.SearchPage), name="search"),
     path("sign-in", views.sign_in, name="sign-in"),
     path("sign-out", views.sign_out, name="sign-out"),

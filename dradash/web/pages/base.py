@@ -16,9 +16,10 @@ from django.conf import settings
 from dradash.store.model import HistoryEntry, StoreUnavailable
 from dradash.store.past import BeforeHistory
 from dradash.web import current
+from dradash.web.comparing import differing
 from dradash.web.fragments import Part, Shown
 from dradash.web.moment import BadMoment, parse
-from dradash.web.presenters import status, timetravel
+from dradash.web.presenters import compare, status, timetravel
 from dradash.web.presenters.query import Query
 from dradash.web.presenters.words import Chip
 from dradash.web.world import World
@@ -36,11 +37,12 @@ class Page(abc.ABC):
 
     template: ClassVar[str]  # arranges the blocks
     params: ClassVar[frozenset[str]] = frozenset()  # of the query string; others are ignored
+    always: ClassVar[frozenset[str]] = frozenset({AT, KIOSK})  # parameters of all such pages
     section: ClassVar[str] = ""  # of the navigation
     piece: ClassVar[str] = ""  # id of the element for which htmx fetches the last block alone
 
     def __init__(self, query: Mapping[str, str], **where: str) -> None:
-        self.query = Query.of(query, self.params | {AT, KIOSK})
+        self.query = Query.of(query, self.params | self.always)
         self.where = where
         self.wrong_at = ""
         self.at = self._moment(query.get(AT, ""))
@@ -116,7 +118,7 @@ class Page(abc.ABC):
             return Shown("Loading", (bar, Part("page", "_loading.html", banner)), 503)
         now = time.time()
         if self.at is not None and self.at <= now:
-            bar = Part("freshness", "_past.html", timetravel.past_bar(self.at, self.query, banner))
+            bar = Part("freshness", "_past.html", timetravel.past_bar(self.at, self.query, now, banner))
         title, parts, code = self._parts_at(now)
         return Shown(title, (bar, *self._timeline(now), *parts), code, self.carried, self.at)
 
@@ -145,7 +147,8 @@ class Page(abc.ABC):
                 title, parts, code = self.parts()
                 return title, [*self.comparison(), *parts], code
             except BeforeHistory as before:
-                view = timetravel.before_history(before.start, self.query)
+                name = AT if self.at is not None and self.at < before.start else WITH
+                view = timetravel.before_history(before.start, self.query, name)
             except StoreUnavailable as error:
                 view = timetravel.NoMoment(f"The past cannot be read: {error}", live)
         return "No such moment", [Part("page", "_no_moment.html", view)], 404
@@ -154,6 +157,7 @@ class Page(abc.ABC):
 class ObjectPage(Page):
     """A page about one object: it may be gone, or may never have been."""
 
+    always = Page.always | {WITH}
     kind: ClassVar[str]  # plural
     marked: ClassVar[str] = ""  # the kind whose changes the slider marks, where it is another one
 
@@ -170,6 +174,17 @@ class ObjectPage(Page):
     def changed(self) -> list[tuple[float, Chip]] | None:
         kind = self.marked or self.kind
         return timetravel.changes(kind, current.get().history(kind, self.object_key))
+
+    def related(self) -> list[tuple[str, str]]:
+        """(kind, key) of what is compared when this object is."""
+        return [(self.kind, self.object_key)]
+
+    def comparison(self) -> list[Part]:
+        if self.compared_with is None:
+            return []
+        found, moments = differing(self.at, self.compared_with, self.related())
+        view = compare.present(found, self.query, moments, self.at is None, compare.ALL_FIELDS)
+        return [Part("comparison", "compare/_object.html", view)]
 
     def missing(self) -> tuple[str, list[Part], int]:
         with self.world() as world:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from dradash.scheduling.cluster import claim_keys
 from dradash.scheduling.verdict import Verdict
 from dradash.store.model import VERDICTS
 from dradash.web import current, topics
@@ -46,9 +47,18 @@ class PodPage(ObjectPage):
     template = "pod/page.html"
     section = "pods"
     kind = "pods"
+    marked = VERDICTS
 
     def topics(self) -> frozenset[str]:
         return frozenset({topics.pod(self.object_key)})
+
+    def related(self) -> list[tuple[str, str]]:
+        key = self.object_key
+        with self.world() as world:
+            found = world.cluster.pods.get(key)
+        claims = sorted(claim_keys(found)) if found else []
+        about = [(VERDICTS, key), ("pods", key), ("podschedulingcontexts", key)]
+        return about + [("resourceclaims", c) for c in claims]
 
     def parts(self) -> tuple[str, list[Part], int]:
         view = self.view()

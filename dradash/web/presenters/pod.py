@@ -59,6 +59,7 @@ class VerdictRow(msgspec.Struct, frozen=True):
     chip: Chip
     sentence: str
     actor: Actor | None
+    before: float  # time of the verdict before, 0 for the first one
 
 
 class HintRow(msgspec.Struct, frozen=True):
@@ -288,9 +289,8 @@ def _history(history: Sequence[HistoryEntry], uid: str) -> tuple[VerdictRow, ...
     """Newest first; a verdict that says the same as the one before it is left out."""
     rows: list[VerdictRow] = []
     for entry, verdict in reversed(_decoded(history, uid)):
-        row = VerdictRow(
-            entry.at, verdict.revision, outcome_chip(verdict.outcome), verdict.sentence, actor(verdict.acts_next)
-        )
+        chip, before = outcome_chip(verdict.outcome), rows[-1].at if rows else 0.0
+        row = VerdictRow(entry.at, verdict.revision, chip, verdict.sentence, actor(verdict.acts_next), before)
         same = rows and (rows[-1].chip, rows[-1].sentence, rows[-1].actor) == (row.chip, row.sentence, row.actor)
         if entry.type != "DELETED" and not same:
             rows.append(row)

@@ -33,11 +33,12 @@ class NoMoment(msgspec.Struct, frozen=True):
 
 
 class PastBar(msgspec.Struct, frozen=True):
-    """at: Unix seconds that are shown; live: link to the page as it is now; now: how old "now" is."""
+    """at: Unix seconds that are shown; live: link to the page as it is now; today: the present moment, and `now` its age."""
 
     at: float
     moment: str
     live: str
+    today: str
     now: FreshnessView
 
 
@@ -98,14 +99,15 @@ class Timeline(msgspec.Struct, frozen=True):
         return self.end if self.at is None else self.at
 
 
-def before_history(start: float, query: Query) -> NoMoment:
+def before_history(start: float, query: Query, name: str = "at") -> NoMoment:
+    """name: of the parameter that asks for it."""
     nearest = show(start)
     why = "This time lies before what is kept."
-    return NoMoment(why, query.link(at=None), query.link(at=nearest), nearest)
+    return NoMoment(why, live_link(query), query.link(**{name: nearest}), nearest)
 
 
-def past_bar(at: float, query: Query, now: FreshnessView) -> PastBar:
-    return PastBar(at, show(at), live_link(query), now)
+def past_bar(at: float, query: Query, now: float, banner: FreshnessView) -> PastBar:
+    return PastBar(at, show(at), live_link(query), show(now), banner)
 
 
 def live_link(query: Query) -> str:
