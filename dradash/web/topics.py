@@ -17,6 +17,12 @@ EVERYTHING: Final = "everything"  # the model was loaded anew, or cannot be read
 OVERVIEW: Final = "overview"
 PODS: Final = "pods"
 CLAIMS: Final = "claims"
+DOCTOR: Final = "doctor"  # announced by web/doctor.py, when findings have changed
+CHANGES: Final = "changes"
+NEGOTIATIONS: Final = "negotiations"
+NODES: Final = "nodes"
+CLASSES: Final = "classes"
+DRIVERS: Final = "drivers"
 
 
 def pod(key: str) -> str:
@@ -35,28 +41,35 @@ def group(topic: str) -> str:
 def topics_of(applied: Applied, cluster: Cluster) -> frozenset[str]:
     """Topics of one change; `cluster` is the state after it.
 
-    Nodes and classes come to a page by the verdicts that they change, so a node's heartbeat wakes only the overview.
+    Nodes and classes come to a pod's page by the verdicts that they change.
     """
     more = _BY_KIND.get(applied.change.kind)
-    return frozenset({OVERVIEW, *(more(applied, cluster) if more else ())})
+    return frozenset({OVERVIEW, CHANGES, *(more(applied, cluster) if more else ())})
 
 
 def _of_pod(applied: Applied, _: Cluster) -> set[str]:
-    return {PODS, pod(applied.change.key), *_claims_of(applied.old), *_claims_of(applied.new)}
+    lists = {PODS, NEGOTIATIONS, NODES, CLASSES}
+    return {*lists, pod(applied.change.key), *_claims_of(applied.old), *_claims_of(applied.new)}
 
 
 def _of_context(applied: Applied, _: Cluster) -> set[str]:
-    return {pod(applied.change.key)}
+    return {NEGOTIATIONS, DRIVERS, NODES, pod(applied.change.key)}
+
+
+def _of_node(_: Applied, __: Cluster) -> set[str]:
+    return {NODES, CLASSES}
 
 
 def _of_claim(applied: Applied, cluster: Cluster) -> set[str]:
     key = applied.change.key
     pods = {pod(p) for p in cluster.pods_by_claim.members(key)}
-    return {PODS, CLAIMS, claim(key), *pods, *_reserving(applied, cluster)}
+    lists = {PODS, CLAIMS, NEGOTIATIONS, NODES, CLASSES, DRIVERS}
+    return {*lists, claim(key), *pods, *_reserving(applied, cluster)}
 
 
 def _of_class(applied: Applied, cluster: Cluster) -> set[str]:
-    return {PODS, CLAIMS, *(claim(c) for c in cluster.claims_by_class.members(applied.change.key))}
+    lists = {PODS, CLAIMS, NODES, CLASSES, DRIVERS}
+    return {*lists, *(claim(c) for c in cluster.claims_by_class.members(applied.change.key))}
 
 
 def _of_event(applied: Applied, _: Cluster) -> set[str]:
@@ -65,16 +78,18 @@ def _of_event(applied: Applied, _: Cluster) -> set[str]:
 
 def _of_verdict(applied: Applied, _: Cluster) -> set[str]:
     key = applied.change.key
-    return {PODS, pod(key), *_claims_in(key, applied.old), *_claims_in(key, applied.new)}
+    lists = {PODS, NEGOTIATIONS, NODES, CLASSES}
+    return {*lists, pod(key), *_claims_in(key, applied.old), *_claims_in(key, applied.new)}
 
 
 def _of_sync(_: Applied, __: Cluster) -> set[str]:
-    return {PODS, CLAIMS}
+    return {PODS, CLAIMS, NEGOTIATIONS, NODES, CLASSES, DRIVERS}
 
 
 _BY_KIND: Final = {
     "pods": _of_pod,
     "podschedulingcontexts": _of_context,
+    "nodes": _of_node,
     "resourceclaims": _of_claim,
     "resourceclasses": _of_class,
     "events": _of_event,

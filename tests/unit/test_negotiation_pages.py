@@ -110,7 +110,7 @@ def test_a_negotiation_that_never_was_is_missing(scene: Scene) -> None:
 
 
 def test_a_past_moment_shows_the_conversation_up_to_then(scene: Scene) -> None:
-    at = show(scene.now - 2.5)  # after the proposal and the answer, before the selection
+    at = show(scene.now - 1.5)  # after the proposal and the answer, before the selection
     page = get(f"/ns/ml/negotiations/train?at={at}")
     assert "finds 1 of 3 nodes unsuitable" in page
     assert "selects node-1" not in page

@@ -113,3 +113,13 @@ def plural(count: int, word: str) -> str:
     """`3 nodes`, `1 node`; `word` may carry its plural after a comma."""
     one, _, many = word.partition(",")
     return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+@register.filter
+def duration(seconds: float | None) -> str:
+    """`120 ms`, `2.4 s`, `3m 12s`; a dash where it is not known."""
+    if seconds is None:
+        return "\u2013"
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    return f"{seconds:.1f} s" if seconds < 60 else age_text(seconds)
