@@ -265,6 +265,11 @@ class MemoryModel:
         with self._changed:
             return {name: self._state.node_slots[name] for name in names if name in self._state.node_slots}
 
+    def verdict(self, pod: str) -> bytes | None:
+        with self._changed:
+            record = self._state.current[VERDICTS].get(pod)
+            return record.entry.object if record else None
+
     def node_set(self, digest: str) -> bytes | None:
         return self._state.node_sets.get(digest)
 

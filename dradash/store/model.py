@@ -175,6 +175,9 @@ class ReadModel(Protocol):
     def node_slots(self, names: Sequence[str]) -> dict[str, int]:
         """Slots of those of the named nodes that have one (a follower asks when it sees a node for the first time)."""
 
+    def verdict(self, pod: str) -> bytes | None:
+        """The verdict as it is stored now. Its revision, judgedAt and hints may be newer than the last change of it."""
+
     def node_set(self, digest: str) -> bytes | None: ...
 
     def history(self, kind: str, key: str, start: float, end: float, limit: int) -> list[HistoryEntry]:

@@ -78,6 +78,10 @@ class RedisReader:
         slots = self._redis.call("HMGET", self._keys.node_slots, *map(text, names))
         return {name: int(slot) for name, slot in zip(names, slots, strict=True) if slot is not None}
 
+    def verdict(self, pod: str) -> bytes | None:
+        record = self._redis.call("HGET", self._keys.verdicts, text(pod))
+        return None if record is None else entry_of(record).object
+
     def node_set(self, digest: str) -> bytes | None:
         packed = self._redis.call("HGET", self._keys.node_sets, text(digest))
         return None if packed is None else unpack(packed)

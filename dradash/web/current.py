@@ -13,8 +13,11 @@ from django.conf import settings
 from django.utils.module_loading import import_string
 
 from dradash.scheduling import nodeset
+from dradash.scheduling.verdict import Verdict
 from dradash.store.model import HistoryEntry, ReadModel, StoreUnavailable
 from dradash.store.past import Past
+from dradash.store.replica import decode_verdict
+from dradash.web.doctor import Doctor, Report
 from dradash.web.follower import Follower, Wake
 from dradash.web.fragments import Renderer
 
@@ -91,6 +94,7 @@ class Current:
     renderer: Renderer
 
     pasts: Pasts
+    doctor: Doctor
 
     def history(self, kind: str, key: str, until: float = float("inf")) -> list[HistoryEntry]:
         """What is kept of an object, oldest first; nothing while the model cannot be read (the page says so)."""
@@ -99,15 +103,28 @@ class Current:
         except StoreUnavailable:
             return []
 
+    def verdict(self, pod: str) -> Verdict | None:
+        """The stored verdict, with the hints of the last judgement even where that changed nothing; None if unreadable."""
+        try:
+            raw = self.model.verdict(pod)
+        except StoreUnavailable:
+            return None
+        return None if raw is None else decode_verdict(raw)
+
     def past(self, at: float) -> Past:
         """The model at `at`, a time before now. Raises BeforeHistory and StoreUnavailable."""
         return self.pasts.get(at)
+
+    def findings(self, at: float | None) -> Report:
+        """What the doctor finds, now or at a past moment. Raises BeforeHistory and StoreUnavailable."""
+        return self.doctor.report() if at is None else self.doctor.report_at(self.past(at))
 
 
 def build(model: ReadModel) -> Current:
     wake = Wake()
     follower = Follower(model, wake)
-    return Current(model, wake, follower, NodeSets(model), Renderer(follower), Pasts(follower, model))
+    doctor = Doctor(follower, model, wake, settings.DRADASH.doctor)
+    return Current(model, wake, follower, NodeSets(model), Renderer(follower), Pasts(follower, model), doctor)
 
 
 _lock = threading.Lock()
@@ -121,6 +138,7 @@ def get() -> Current:
         if _current is None:
             _current = build(import_string(settings.DRADASH_MODEL)(settings.DRADASH))
             _current.follower.start()
+            _current.doctor.start()
         return _current
 
 

@@ -10,12 +10,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from dradash.scheduling.verdict import Outcome
+from dradash.scheduling.verdict import HintNote, Outcome, Verdict
 from dradash.store.model import Model, Write
 from dradash.store.past import BeforeHistory, Past, rebuild
 from dradash.store.replica import Replica
 from tests import build
 from tests.contract.conftest import Store
+
+NOTE = HintNote(kind="resourceclaims", key="default/c", change="ADDED", hint="QueueSkip", revision=2)
 
 
 @pytest.fixture
@@ -142,3 +144,19 @@ def test_looking_back_leaves_the_present_as_it_is(model: Model) -> None:
     )
     assert (before.nodes.with_labels({"zone": "a"}), now.nodes.with_labels({"zone": "a"})) == (0, 0b010)
     assert before.nodes.by_name["node-0"] is now.nodes.by_name["node-0"]  # nothing unchanged is decoded again
+
+
+def test_a_verdict_that_says_the_same_again_can_be_read_with_its_newest_hints(model: Model) -> None:
+    pod = build.pod("p")
+    epoch = build.fill(model, pod, at=1000.0)
+    verdict = build.verdict(pod, revision=model.revision())
+    assert model.verdict("default/p") is None
+    model.put_verdict("default/p", verdict.revision, msgspec.json.encode(verdict), {}, 1000.0)
+    build.fill(model, build.claim("c"), epoch=epoch)
+    again = msgspec.structs.replace(verdict, revision=model.revision(), hints=(NOTE,))
+    before = model.revision()
+    model.put_verdict("default/p", again.revision, msgspec.json.encode(again), {}, 1001.0)
+    assert model.revision() == before
+    stored = model.verdict("default/p")
+    assert stored is not None
+    assert msgspec.json.decode(stored, type=Verdict).hints == (NOTE,)

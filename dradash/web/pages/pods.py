@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+import msgspec
+
 from dradash.scheduling.cluster import claim_keys
 from dradash.scheduling.verdict import Verdict
 from dradash.store.model import VERDICTS
 from dradash.web import current, topics
 from dradash.web.fragments import Part, Row
 from dradash.web.pages.base import ObjectPage, Page
+from dradash.web.pages.findings import ShowsFindings
 from dradash.web.presenters import nodes, pod, pods, status
 
 
@@ -43,7 +46,7 @@ POD_BLOCKS: Final = (
 )
 
 
-class PodPage(ObjectPage):
+class PodPage(ShowsFindings, ObjectPage):
     template = "pod/page.html"
     section = "pods"
     kind = "pods"
@@ -64,7 +67,8 @@ class PodPage(ObjectPage):
         view = self.view()
         if view is None:
             return self.missing()
-        return self.object_key, [Part(n, f"pod/_{n}.html", view) for n in POD_BLOCKS], 200
+        headline, *blocks = [Part(n, f"pod/_{n}.html", view) for n in POD_BLOCKS]
+        return self.object_key, [headline, self.findings_about("pods", self.object_key), *blocks], 200
 
     def view(self) -> pod.PodView | None:
         here = current.get()
@@ -77,6 +81,9 @@ class PodPage(ObjectPage):
                 facts = pod.gather(world, key, last)
         if facts is None:
             return None
+        # A judgement that changed nothing is announced to nobody, but it may have been for a new reason.
+        if self.at is None and facts.verdict and (stored := here.verdict(key)) and stored.uid == facts.verdict.uid:
+            facts = msgspec.structs.replace(facts, verdict=stored)
         history = pod.PodHistory(
             verdicts=self.history(VERDICTS, key),
             contexts=self.history("podschedulingcontexts", key),
