@@ -10,6 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
+import msgspec
+
+from dradash.scheduling.doctor.thresholds import Thresholds
+
 T = TypeVar("T")
 
 PREFIX: Final = "DRADASH_"
@@ -43,6 +47,7 @@ class Conf:
     list_limit: int
     watch_timeout: int
     debug: bool
+    doctor: Thresholds  # from when on the doctor calls something wrong: docs/doctor.md
 
 
 def _value(env: Mapping[str, str], name: str, default: T, parse: Callable[[str], T]) -> T:
@@ -94,6 +99,14 @@ def _auth(raw: str) -> str:
     return raw
 
 
+def _thresholds(env: Mapping[str, str]) -> Thresholds:
+    values = {
+        name: _value(env, f"DOCTOR_{name.upper()}", default, _count if isinstance(default, int) else _positive)
+        for name, default in msgspec.structs.asdict(Thresholds()).items()
+    }
+    return Thresholds(**values)
+
+
 def from_environ(env: Mapping[str, str] | None = None) -> Conf:
     """Read the settings; raises BadSetting."""
     env = os.environ if env is None else env
@@ -117,4 +130,5 @@ def from_environ(env: Mapping[str, str] | None = None) -> Conf:
         list_limit=_value(env, "LIST_LIMIT", 500, _count),
         watch_timeout=_value(env, "WATCH_TIMEOUT", 300, _count),
         debug=_value(env, "DEBUG", False, _bool),
+        doctor=_thresholds(env),
     )

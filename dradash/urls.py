@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from dradash.web import views
-from dradash.web.pages import claims, compare, negotiations, overview, pods, search
+from dradash.web.pages import about, changes, claims, compare, doctor, negotiations, overview, pods, search
 
 urlpatterns = [
     path("", views.PageView.as_view(page=overview.OverviewPage), name="overview"),
@@ -21,6 +21,10 @@ urlpatterns = [
         name="negotiation",
     ),
     path("compare", views.PageView.as_view(page=compare.ComparePage), name="compare"),
+    path("doctor", views.PageView.as_view(page=doctor.DoctorPage), name="doctor"),
+    path("doctor/<str:id>", views.PageView.as_view(page=doctor.FindingPage), name="finding"),
+    path("changes", views.PageView.as_view(page=changes.ChangesPage), name="changes"),
+    path("about", views.PageView.as_view(page=about.AboutPage), name="about"),
     path("search", views.PageView.as_view(page=search.SearchPage), name="search"),
     path("sign-in", views.sign_in, name="sign-in"),
     path("sign-out", views.sign_out, name="sign-out"),

@@ -104,7 +104,7 @@ class Current:
             return []
 
     def verdict(self, pod: str) -> Verdict | None:
-        """The stored verdict, with the hints of the last judgement even where that changed nothing; None if unreadable."""
+        """The stored verdict, with the hints of the last judgement even where that changed nothing."""
         try:
             raw = self.model.verdict(pod)
         except StoreUnavailable:

@@ -46,6 +46,7 @@ class Follower:
         self._pending: set[str] = set()
         self._announced_at = 0.0
         self._lease_at = 0.0
+        self.listeners: list[Callable[[Applied], None]] = []  # told of each change, with the replica held still
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -148,6 +149,8 @@ class Follower:
     def _collect(self, applied: Applied) -> None:
         self.observations.feed(applied, self._replica.cluster)
         self._pending |= topics.topics_of(applied, self._replica.cluster)
+        for listener in self.listeners:
+            listener(applied)
         if self._clock() - self._announced_at >= ANNOUNCE_EVERY:
             self._flush()
 

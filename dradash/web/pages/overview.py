@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dradash.web import topics
+from dradash.web import current, topics
 from dradash.web.fragments import Part
-from dradash.web.pages.base import Page
-from dradash.web.presenters import overview
+from dradash.web.pages.findings import ShowsFindings
+from dradash.web.presenters import doctor, overview
 
 
-class OverviewPage(Page):
+class OverviewPage(ShowsFindings):
     template = "overview/page.html"
     section = "overview"
 
@@ -19,4 +19,6 @@ class OverviewPage(Page):
         with self.world() as world:
             view = overview.present(world)
         names = ("totals", "pending", "claims", "negotiations", "kinds", "changes")
-        return "Overview", [Part(n, f"overview/_{n}.html", view) for n in names], 200
+        report = current.get().findings(self.at)
+        findings = Part("doctor", "overview/_doctor.html", doctor.summary(report.findings, report.at))
+        return "Overview", [*(Part(n, f"overview/_{n}.html", view) for n in names), findings], 200
