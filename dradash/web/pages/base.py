@@ -78,6 +78,8 @@ class Page(abc.ABC):
         names = (KIOSK,) if self.at is None else (AT, KIOSK)
         return {name: value for name in names if (value := self.query.get(name))}
 
+    has_timeline: ClassVar[bool] = True
+
     def changed(self) -> list[tuple[float, Chip]] | None:
         """When the page's object became another one, oldest first; None for a page without an object."""
         return None
@@ -120,7 +122,8 @@ class Page(abc.ABC):
         if self.at is not None and self.at <= now:
             bar = Part("freshness", "_past.html", timetravel.past_bar(self.at, self.query, now, banner))
         title, parts, code = self._parts_at(now)
-        return Shown(title, (bar, *self._timeline(now), *parts), code, self.carried, self.at)
+        unknown = {kind.kind: kind for kind in banner.unknown}
+        return Shown(title, (bar, *self._timeline(now), *parts), code, self.carried, unknown, self.at)
 
     def _timeline(self, now: float) -> list[Part]:
         """The slider; not on a wall screen, and not where there is nothing behind it."""
@@ -128,7 +131,7 @@ class Page(abc.ABC):
             start = current.get().model.history_start()
         except StoreUnavailable:
             return []
-        if start is None or self.query.get(KIOSK):
+        if start is None or self.query.get(KIOSK) or not self.has_timeline:
             return []
         return [
             Part("timeline", "_timeline.html", timetravel.timeline(self.query, start, now, self.at, self.changed()))

@@ -12,6 +12,7 @@ class ComparePage(Page):
     template = "compare/page.html"
     params = compare.PARAMS
     section = "compare"
+    has_timeline = False
 
     def topics(self) -> frozenset[str]:
         return frozenset()

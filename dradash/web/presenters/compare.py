@@ -131,7 +131,7 @@ def _words(verdict: Verdict | None) -> dict[str, Any]:
     said |= {f"claim {c.name}": c.state for c in verdict.claims}
     for step in verdict.steps:
         said |= {f"{step.point}: {g.reason or 'pass'}": g.count for g in step.groups}
-    return {name: value for name, value in said.items() if value not in ("", 0)}
+    return {name: value for name, value in said.items() if value != ""}
 
 
 # --- how they are shown ----------------------------------------------------------------------------------------------

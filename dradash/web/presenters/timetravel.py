@@ -33,7 +33,7 @@ class NoMoment(msgspec.Struct, frozen=True):
 
 
 class PastBar(msgspec.Struct, frozen=True):
-    """at: Unix seconds that are shown; live: link to the page as it is now; today: the present moment, and `now` its age."""
+    """at: Unix seconds that are shown; live: link to the page as it is now; today: the present, `now` its age."""
 
     at: float
     moment: str
