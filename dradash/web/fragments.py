@@ -52,6 +52,7 @@ class Shown(msgspec.Struct, frozen=True):
     parts: tuple[Part, ...]
     status: int = 200
     carried: Mapping[str, str] = {}  # parameters that stay in every link (carry.py)
+    unknown: Mapping[str, Any] = {}  # plural -> what is to be said of a kind that cannot be read, for each template
     at: float | None = None  # the moment that ages count to, in Unix seconds; None: now, and they count on
 
 
@@ -102,15 +103,17 @@ class Page(Protocol):
 
 def render(page: Page) -> Fragment:
     shown = page.show()
-    return Fragment(shown.title, shown.status, tuple(_block(p, shown.carried, shown.at) for p in shown.parts))
+    return Fragment(shown.title, shown.status, tuple(_block(p, shown) for p in shown.parts))
 
 
-def _block(part: Part, carried: Mapping[str, str], at: float | None) -> Block:
-    moment = None if part.id == ALWAYS_SENT else at  # how old the past is, goes on growing
+def _block(part: Part, shown: Shown) -> Block:
+    carried = shown.carried
+    moment = None if part.id == ALWAYS_SENT else shown.at  # how old the past is, goes on growing
     rows: dict[str, str] = {
         r.id: carry(render_to_string(part.row_template, {"row": r.data, "moment": moment}), carried) for r in part.rows
     }
-    context = {"view": part.data, "rows": mark_safe(_ROWS), "moment": moment}  # noqa: S308 - a constant
+    known = {"view": part.data, "moment": moment, "unknown": shown.unknown}
+    context = known | {"rows": mark_safe(_ROWS)}  # noqa: S308 - a constant
     shell = carry(render_to_string(part.template, context), carried)
     elements = format_html_join("", '<tr id="{}">{}</tr>', ((i, mark_safe(h)) for i, h in rows.items()))  # noqa: S308 - rendered by a template
     return Block(part.id, shell.replace(_ROWS, elements), digest(shell + " ".join(rows)), rows)
