@@ -36,3 +36,11 @@ def in_force(newest_first: Iterable[HistoryEntry], at: float) -> HistoryEntry | 
     """The state in force at `at`, None when there was none."""
     entry = next((e for e in newest_first if e.at <= at), None)
     return None if entry is None or entry.type == "DELETED" else entry
+
+
+def before(newest_first: Iterable[HistoryEntry], revision: int) -> bytes | None:
+    """The state that the change at `revision` superseded, None when there was none."""
+    for entry in newest_first:
+        if entry.revision < revision:
+            return None if entry.type == "DELETED" else entry.object
+    return None

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from dradash.store.encoding import fingerprint, join_hints, split_hints
-from dradash.store.history import HINTS_KEPT, NODE_SET_GRACE, in_force, select
+from dradash.store.history import HINTS_KEPT, NODE_SET_GRACE, before, in_force, select
 from dradash.store.memory_state import Due, Record, State
 from dradash.store.model import (
     SYNC,
@@ -260,6 +260,16 @@ class MemoryModel:
                 raise Trimmed(f"asked for changes after revision {after}; kept are {first} to {state.revision}")
             begin = after + 1 - first
             return list(islice(state.changes, begin, begin + max(limit, 1)))
+
+    def changes_before(self, revision: int, limit: int) -> list[Change]:
+        with self._changed:
+            kept = self._state.changes
+            newer = max(0, kept[-1].revision + 1 - revision) if kept else 0  # revisions have no gaps
+            return list(islice(reversed(kept), newer, newer + max(limit, 0)))
+
+    def states_before(self, changes: Sequence[Change]) -> list[bytes | None]:
+        with self._changed:
+            return [before(self._state.newest_first(c.kind, c.key), c.revision) for c in changes]
 
     def node_slots(self, names: Sequence[str]) -> dict[str, int]:
         with self._changed:

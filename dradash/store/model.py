@@ -172,6 +172,15 @@ class ReadModel(Protocol):
         Raises Trimmed. While nobody ever led, the model is empty, its instance is "" and there are no changes.
         """
 
+    def changes_before(self, revision: int, limit: int) -> list[Change]:
+        """At most `limit` changes with a lower revision, newest first, as far back as the stream is kept."""
+
+    def states_before(self, changes: Sequence[Change]) -> list[bytes | None]:
+        """For each change (its `object` is not looked at) the object's state that it superseded.
+
+        None: there was no such object before, the history does not reach so far, or the kind is SYNC.
+        """
+
     def node_slots(self, names: Sequence[str]) -> dict[str, int]:
         """Slots of those of the named nodes that have one (a follower asks when it sees a node for the first time)."""
 

@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from dradash.store.encoding import unpack
-from dradash.store.history import in_force, select
+from dradash.store.history import before, in_force, select
 from dradash.store.keys import Keys, text, untext
 from dradash.store.model import SYNC, VERDICTS, Change, HistoryEntry, Lease, Loaded, SyncState, Trimmed
 from dradash.store.records import change_of, entry_of, revision_of, time_of
@@ -71,6 +71,26 @@ class RedisReader:
         wait = milliseconds(min(block, LONGEST_BLOCK))
         self._redis.wait("XREAD", "COUNT", 1, "BLOCK", wait, "STREAMS", self._keys.changes, f"{after}-0")
         return self._changes_now(instance, after, limit)
+
+    def changes_before(self, revision: int, limit: int) -> list[Change]:
+        if limit <= 0 or revision <= 0:
+            return []
+        entries = self._redis.call("XREVRANGE", self._keys.changes, f"({revision}-0", "-", "COUNT", limit)
+        return [change_of(*entry) for entry in entries]
+
+    def states_before(self, changes: Sequence[Change]) -> list[bytes | None]:
+        states: list[bytes | None] = []
+        for begin in range(0, len(changes), NAMES):
+            part = changes[begin : begin + NAMES]
+            # What a change superseded is in the history, never the state in force.
+            answers = self._redis.pipe(*(("LRANGE", self._keys.history(c.kind, c.key), -RECENT, -1) for c in part))
+            for change, recent in zip(part, answers, strict=True):
+                older = [r for r in reversed(recent) if revision_of(r) < change.revision]
+                if older or len(recent) < RECENT:
+                    states.append(before(map(entry_of, older[:1]), change.revision))
+                else:
+                    states.append(before(self._newest_first(change.kind, change.key), change.revision))
+        return states
 
     def node_slots(self, names: Sequence[str]) -> dict[str, int]:
         if not names:

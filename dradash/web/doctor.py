@@ -27,7 +27,6 @@ QUIET: Final = 6.0  # seconds after which time alone is reason enough for a look
 RESOLVED: Final = 5000  # findings that are remembered when they are over
 WOKEN: Final = 500  # pages of single objects that one look wakes
 PASTS: Final = 6
-LOOKED_UP: Final = 2000  # objects of a past moment whose last change is looked up
 
 
 class Resolved(msgspec.Struct, frozen=True):
@@ -111,22 +110,8 @@ class Doctor:
         gone = observed.missing_pods(past.cluster, Observed())
         begin = past.at - self._thresholds.window
         then = observed.read(self._model, observed.wanted(past.cluster), gone, begin, past.at)
-        exam = Exam(past.cluster, past.verdicts, past.sync, self._times_of(past), then, past.at, self._thresholds)
+        exam = Exam(past.cluster, past.verdicts, past.sync, past.times, then, past.at, self._thresholds)
         return report_of(diagnose(exam), past.at)
-
-    def _times_of(self, past: Past) -> dict[str, dict[str, float]]:
-        """A rebuilt moment does not know when an object that has changed since had become what it was."""
-        times = {kind: dict(of_kind) for kind, of_kind in past.times.items()}
-        unknown = [
-            (kind, key)
-            for kind in ("resourceclaims", "resourceclasses", observed.CONTEXTS)
-            for key in past.cluster.objects(kind)
-            if key not in times.get(kind, {})
-        ]
-        for kind, key in unknown[:LOOKED_UP]:
-            for entry in self._model.history(kind, key, past.at, past.at, 1):
-                times.setdefault(kind, {})[key] = entry.at
-        return times
 
     # --- looking ---------------------------------------------------------------------------------------------------
 

@@ -585,6 +585,52 @@ class TestChanges:
         assert pods == reader.load().objects["pods"]
 
 
+class TestChangesBefore:
+    def test_they_come_newest_first_from_below_a_revision(self, model: Model) -> None:
+        epoch = lead(model)
+        for number in range(1, 6):
+            model.apply(epoch, [put("pods", f"ns/p{number}")], [], float(number))
+        assert [c.key for c in model.changes_before(6, 2)] == ["ns/p5", "ns/p4"]
+        assert [c.key for c in model.changes_before(3, 10)] == ["ns/p2", "ns/p1"]
+        assert [(c.revision, c.kind, c.type, c.at) for c in model.changes_before(2, 1)] == [(1, "pods", "ADDED", 1.0)]
+        assert model.changes_before(1, 10) == []
+        assert model.changes_before(999, 1)[0].revision == 5
+        assert model.changes_before(3, 0) == []
+
+    def test_of_a_model_that_nobody_ever_led_there_are_none(self, model: Model) -> None:
+        assert model.changes_before(10, 10) == []
+
+    def test_they_end_where_the_stream_is_trimmed(self, make_store: Callable[..., Store]) -> None:
+        model = make_store(changes_length=3).open()
+        epoch = lead(model)
+        for number in range(400):
+            model.apply(epoch, [put("pods", f"ns/p{number}")], [], float(number))
+        kept = model.changes_before(10**6, 1000)
+        assert 3 <= len(kept) < 400
+        assert [c.revision for c in kept] == list(range(400, 400 - len(kept), -1))
+        assert model.changes_before(kept[-1].revision, 10) == []
+
+    def test_each_is_given_the_state_that_it_superseded(self, model: Model) -> None:
+        epoch = lead(model)
+        for number in range(30):
+            model.apply(epoch, [put("pods", "ns/p", n=number)], [], float(number))
+        model.apply(epoch, [delete("pods", "ns/p", n=29)], [], 30.0)
+        model.apply(epoch, [put("pods", "ns/p", n=31)], [], 31.0)
+        changes = model.changes_before(10**6, 100)
+        assert [c.type for c in changes[:3]] == ["ADDED", "DELETED", "MODIFIED"]
+        states = model.states_before(changes)
+        superseded = [body("ns/p", n=n) for n in range(28, -1, -1)]
+        expected: list[bytes | None] = [None, body("ns/p", n=29), *superseded, None]
+        assert states == expected
+        assert model.states_before([]) == []
+
+    def test_an_object_without_a_past_had_no_state_before(self, model: Model) -> None:
+        epoch = lead(model)
+        model.apply(epoch, [put("pods", "ns/p")], [], 1.0)
+        model.set_sync(epoch, SyncState("pods", "synced"), 2.0)
+        assert model.states_before(model.changes_before(10, 10)) == [None, None]
+
+
 class TestHistory:
     def states(self, model: Model, start: float, end: float, limit: int = 99) -> list[tuple[int, float, str]]:
         return [(e.revision, e.at, e.type) for e in model.history("pods", "ns/p", start, end, limit)]
