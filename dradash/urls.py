@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from dradash.web import views
-from dradash.web.pages import about, changes, claims, compare, doctor, negotiations, overview, pods, search
+from dradash.web.pages import about, changes, claims, compare, doctor, negotiations, nodes, overview, pods, search
 
 urlpatterns = [
     path("", views.PageView.as_view(page=overview.OverviewPage), name="overview"),
@@ -20,6 +20,8 @@ urlpatterns = [
         views.PageView.as_view(page=negotiations.NegotiationPage),
         name="negotiation",
     ),
+    path("nodes", views.PageView.as_view(page=nodes.NodeListPage), name="nodes"),
+    path("nodes/<str:name>", views.PageView.as_view(page=nodes.NodePage), name="node"),
     path("compare", views.PageView.as_view(page=compare.ComparePage), name="compare"),
     path("doctor", views.PageView.as_view(page=doctor.DoctorPage), name="doctor"),
     path("doctor/<str:id>", views.PageView.as_view(page=doctor.FindingPage), name="finding"),

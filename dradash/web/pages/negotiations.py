@@ -53,6 +53,8 @@ class NegotiationPage(ObjectPage):
         return f"Negotiation {self.object_key}", [Part(n, f"negotiation/_{n}.html", view) for n in BLOCKS], 200
 
     def _facts(self, last: HistoryEntry | None) -> negotiation.Facts | None:
-        drivers = current.get().follower.observations.drivers
-        with self.world() as world:
+        follower = current.get().follower
+        # Both are held: the drivers' record is of now, whatever moment is looked at.
+        with self.world() as world, follower.world():
+            drivers = follower.observations.drivers
             return negotiation.gather(world, self.object_key, drivers, self.now(), live=self.at is None, last=last)
