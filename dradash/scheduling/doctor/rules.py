@@ -102,7 +102,7 @@ _RULES: Final = (
         "Kept out of the queue, and no event says so",
         _WARNING,
         "PreEnqueue refuses the pod: the scheduler has not looked at it, and neither an event nor a condition tells.",
-        "Mend what the sentence names. Nothing will appear in `kubectl describe pod` until then.",
+        "Mend what the sentence names. Nothing will appear in kubectl describe until then.",
         "blocked",
         ("pods", "events"),
     ),
@@ -133,7 +133,7 @@ _RULES: Final = (
         _WARNING,
         "The pod's status.resourceClaimStatuses changed often within the window: two controllers, or two versions of "
         "one, write it in turn.",
-        "Find who writes it: `kubectl get pod -o yaml --show-managed-fields`.",
+        "Find who writes it: kubectl get pod -o yaml --show-managed-fields tells.",
         "changes",
         ("pods",),
     ),
