@@ -107,12 +107,20 @@ def _thresholds(env: Mapping[str, str]) -> Thresholds:
     return Thresholds(**values)
 
 
+def _redis_url(env: Mapping[str, str]) -> str:
+    url = env.get("REDIS_URL", "").strip() or "redis://127.0.0.1:6379/0"
+    if url.split("://")[0] not in ("redis", "rediss", "unix"):
+        # The value is not shown: it may hold a password.
+        raise BadSetting("REDIS_URL: begin it with redis://, rediss:// or unix://")
+    return url
+
+
 def from_environ(env: Mapping[str, str] | None = None) -> Conf:
     """Read the settings; raises BadSetting."""
     env = os.environ if env is None else env
     return Conf(
         cluster=_value(env, "CLUSTER", "default", str),
-        redis_url=env.get("REDIS_URL", "").strip() or "redis://127.0.0.1:6379/0",
+        redis_url=_redis_url(env),
         host=_value(env, "HOST", "127.0.0.1", str),
         port=_value(env, "PORT", 8000, _port),
         auth=_value(env, "AUTH", "none", _auth),

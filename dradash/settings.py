@@ -32,7 +32,9 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    "django.middleware.gzip.GZipMiddleware",  # a list of a hundred rows is 100 kB, and 10 kB compressed
     "csp.middleware.CSPMiddleware",
+    "dradash.web.middleware.HostMiddleware",
     "dradash.web.middleware.StaticMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",

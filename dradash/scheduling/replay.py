@@ -36,14 +36,20 @@ class Said(msgspec.Struct, frozen=True):
     source: str = "event"
 
 
-class _Repeated(msgspec.Struct):
-    """A series' event: its words are the pod's condition, which may come up to WINDOW after it."""
+class _Pending(msgspec.Struct):
+    """A message that is not compared yet: what belongs to its moment may still come, for up to WINDOW.
+
+    Each kind has a watch of its own, so a row may overtake another. resourceVersions count over all kinds: a change
+    with a lower one than the event's was there when the scheduler spoke.
+    """
 
     at: float
     pod: str
+    version: int  # the event's resourceVersion, 0 when it has none that can be compared
     text: str  # the event's own
-    words: list[str]  # the condition's texts from the event to the end of the window
-    ours: tuple[str, ...]
+    repeated: bool  # a series' event, whose own text is its first one
+    words: list[str]  # what may have been said: the text, or for a series the condition's texts in the window
+    ours: list[str]
 
 
 class Replay:
@@ -56,39 +62,45 @@ class Replay:
         # Per pod: (time, possible sentences), oldest first; the first one was in force when the window began.
         self._verdicts: defaultdict[str, deque[tuple[float, tuple[str, ...]]]] = defaultdict(deque)
         self._heard: set[tuple[str, str]] = set()  # event and its last time: a list may repeat what a watch told
-        self._repeated: deque[_Repeated] = deque()
+        self._pending: deque[_Pending] = deque()
         self._listed_events = False
+        self._telling = True  # False while the events are read that were there before the recording
+        self._version = 0  # resourceVersion of the change being applied
+        self.not_judged = ""  # an API version of resource.k8s.io in the recording that we do not judge
 
     def take(self, t: float, kind: str, change: str, obj: dict[str, Any]) -> Iterator[Said]:
         """Apply one row; yields what can be told by now. Call `end` after the last one."""
-        while self._repeated and self._repeated[0].at + WINDOW < t:
-            yield _told(self._repeated.popleft())
+        while self._pending and self._pending[0].at + WINDOW < t:
+            yield self._told(self._pending.popleft())
         if kind not in KINDS or change in ("BOOKMARK", "ERROR"):
             return
         if change == "LIST":
-            yield from self._list(t, kind, obj)
+            self._list(t, kind, obj)
         else:
-            yield from self._change(t, kind, change, obj)
+            self._change(t, kind, change, obj)
 
     def end(self) -> Iterator[Said]:
-        while self._repeated:
-            yield _told(self._repeated.popleft())
+        while self._pending:
+            yield self._told(self._pending.popleft())
 
-    def _list(self, t: float, kind: str, obj: dict[str, Any]) -> Iterator[Said]:
+    def _list(self, t: float, kind: str, obj: dict[str, Any]) -> None:
         """A list replaces: objects that are not in it are gone."""
         items = [i for i in obj.get("items") or () if isinstance(i, dict)]
         gone = set(self.cluster.raw[kind]) - {key_of(i) for i in items}
         for key in gone:
             self._remove(t, kind, key)
-        first_events = kind == "events" and not self._listed_events
-        self._listed_events = self._listed_events or first_events
+        # What was said before the recording began belongs to no moment in it.
+        self._telling = kind != "events" or self._listed_events
+        self._listed_events = self._listed_events or kind == "events"
         for item in items:
-            told = list(self._change(t, kind, "ADDED", item))
-            if not first_events:  # what was said before the recording began belongs to no moment in it
-                yield from told
+            self._change(t, kind, "ADDED", item)
+        self._telling = True
 
-    def _change(self, t: float, kind: str, change: str, obj: dict[str, Any]) -> Iterator[Said]:
+    def _change(self, t: float, kind: str, change: str, obj: dict[str, Any]) -> None:
+        if self._is_foreign(kind, obj):
+            return
         key = key_of(obj)
+        self._version = _version_of(obj)
         if change == "DELETED":
             self._remove(t, kind, key)
             return
@@ -96,9 +108,16 @@ class Replay:
         if isinstance(new, Pod):
             self._condition_changed(new)
         if isinstance(new, Event):
-            yield from self._event(t, new)
+            self._event(t, new)
         else:
             self._judge(t, self._dependencies.affected(kind, key, old, new))
+
+    def _is_foreign(self, kind: str, obj: dict[str, Any]) -> bool:
+        group, _, version = str(obj.get("apiVersion", "")).rpartition("/")
+        if not group or group != KINDS[kind].group or version in KINDS[kind].versions:
+            return False
+        self.not_judged = f"{group}/{version}"
+        return True
 
     def _remove(self, t: float, kind: str, key: str) -> None:
         old = self.cluster.remove(kind, key)
@@ -112,28 +131,44 @@ class Replay:
             verdict = evaluate(self.cluster.pods[key], self.cluster, self._revision).verdict
             past = self._verdicts[key]
             past.append((t, sentences(verdict)))
+            self._overtaken(key, sentences(verdict))
             while len(past) > 1 and past[1][0] <= t - WINDOW:
                 past.popleft()
 
-    def _event(self, t: float, event: Event) -> Iterator[Said]:
+    def _event(self, t: float, event: Event) -> None:
         heard = (event.key, event.last_seen or "")
         if event.reason != FAILED_SCHEDULING or event.about.kind != "Pod" or heard in self._heard:
             return
         self._heard.add(heard)
+        if not self._telling:
+            return
         pod = f"{event.about.namespace}/{event.about.name}"
-        ours = tuple(dict.fromkeys(s for _, said in reversed(self._in_force(pod, t)) for s in said))
+        ours = list(dict.fromkeys(s for _, said in reversed(self._in_force(pod, t)) for s in said))
         words = _condition_text(self.cluster.pods.get(pod))
-        if event.series is not None and event.series.count > 1 and words:
-            self._repeated.append(_Repeated(t, pod, event.text, [words], ours))
-        else:
-            agrees, clauses = compare(event.text, ours)
-            yield Said(t, pod, event.text, agrees, clauses, ours)
+        repeated = event.series is not None and event.series.count > 1 and bool(words)
+        said = [words if repeated else event.text]
+        self._pending.append(_Pending(t, pod, self._version, event.text, repeated, said, ours))
+
+    def _overtaken(self, pod: str, said: tuple[str, ...]) -> None:
+        """A change that arrived after an event, but was made before it."""
+        for pending in self._pending:
+            if pending.pod == pod and 0 < self._version < pending.version:
+                pending.ours += [s for s in said if s not in pending.ours]
 
     def _condition_changed(self, pod: Pod) -> None:
         words = _condition_text(pod)
-        for repeated in self._repeated:
-            if repeated.pod == pod.key and words and words not in repeated.words:
-                repeated.words.append(words)
+        for pending in self._pending:
+            if pending.repeated and pending.pod == pod.key and words and words not in pending.words:
+                pending.words.append(words)
+
+    def _told(self, pending: _Pending) -> Said:
+        if self.not_judged:
+            return Said(pending.at, pending.pod, pending.text, None, (), ())
+        ours = tuple(pending.ours)
+        compared = [(words, *compare(words, ours)) for words in pending.words]
+        words, agrees, clauses = next((c for c in compared if c[1]), compared[0])
+        source = "event" if words == pending.text else "condition"
+        return Said(pending.at, pending.pod, words, agrees, clauses, ours, source)
 
     def _in_force(self, pod: str, t: float) -> list[tuple[float, tuple[str, ...]]]:
         past = list(self._verdicts.get(pod, ()))
@@ -147,11 +182,10 @@ def _condition_text(pod: Pod | None) -> str:
     return condition.message if condition and condition.status == "False" else ""
 
 
-def _told(repeated: _Repeated) -> Said:
-    compared = [(words, *compare(words, repeated.ours)) for words in repeated.words]
-    words, agrees, clauses = next((c for c in compared if c[1]), compared[0])
-    source = "event" if words == repeated.text else "condition"
-    return Said(repeated.at, repeated.pod, words, agrees, clauses, repeated.ours, source)
+def _version_of(obj: dict[str, Any]) -> int:
+    meta = obj.get("metadata")
+    version = str(meta.get("resourceVersion", "")) if isinstance(meta, dict) else ""
+    return int(version) if version.isascii() and version.isdigit() and len(version) < 20 else 0
 
 
 def key_of(obj: dict[str, Any]) -> str:

@@ -42,9 +42,9 @@ POINTS: Final = (
     "PostFilter",
     "PreScore",
     "Reserve",
-    "Unreserve",
     "PreBind",
     "PostBind",
+    "Unreserve",  # follows whichever of the three before it refused
 )
 
 
@@ -169,7 +169,7 @@ class Verdict(Base, frozen=True, kw_only=True):
     hints: tuple[HintNote, ...] = ()
     # Filled by the judge, who knows time and the verdict before:
     judged_at: float = 0.0  # Unix seconds
-    since: float = 0.0  # Unix seconds: outcome, sentence and acts_next are unchanged since then
+    since: float = 0.0  # Unix seconds: the outcome and who must act next are the same since then
 
     def step(self, point: str) -> Step:
         return next(s for s in self.steps if s.point == point)

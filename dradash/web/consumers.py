@@ -16,7 +16,7 @@ from django.urls import Resolver404, resolve
 from dradash.web import current, topics
 from dradash.web.auth import Asker, session_of, user_of
 from dradash.web.fragments import Sent, difference, shown_already
-from dradash.web.pages.base import Page
+from dradash.web.pages.base import Page, flat
 
 logger = logging.getLogger(__name__)
 
@@ -26,6 +26,13 @@ SEND_TIMEOUT: Final = 15.0  # seconds; a browser that takes longer is gone, or b
 LOADING: Final = 503  # status of a page before the model was read: that is not over even for a moment that is
 RELOAD: Final = "reload"  # the page has other blocks now (its object came or went)
 POLICY_VIOLATION: Final = 4403  # the browser does not reconnect after this one
+
+
+class NoSuchSocket(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels ships no types
+    """Any other path: refused without a word, instead of a traceback in the log."""
+
+    async def connect(self) -> None:
+        await self.close()
 
 
 class PageConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels ships no types
@@ -117,7 +124,7 @@ class PageConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels sh
         except Resolver404:
             return None
         page: type[Page] | None = getattr(match.func, "view_initkwargs", {}).get("page")
-        return page(dict(self._params()), **match.kwargs) if page is not None else None
+        return page(flat(self._params()), **match.kwargs) if page is not None else None
 
     def _user(self) -> str | None:
         headers = {k.decode("latin-1").lower(): v.decode("latin-1") for k, v in self.scope.get("headers", [])}

@@ -18,6 +18,21 @@ from dradash.web.auth import Asker, user_of
 OPEN: Final = frozenset({"/healthz", "/sign-in"})
 
 
+class HostMiddleware:
+    """Refuses every request for a host that is not ours, before anything else looks at it.
+
+    Django checks the host only where something asks for it, which no page does. Without this a site whose name is made
+    to resolve to 127.0.0.1 could read the pages of a dradash on the reader's own machine.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        request.get_host()  # raises DisallowedHost, which Django answers with 400
+        return self.get_response(request)
+
+
 class StaticMiddleware(WhiteNoiseMiddleware):  # type: ignore[misc]  # whitenoise ships no types
     """WhiteNoise with whole answers: its file iterators would be read in a thread, piece by piece, under ASGI."""
 

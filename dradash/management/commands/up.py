@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import os
 import sys
 from argparse import ArgumentTypeError
@@ -23,6 +24,7 @@ from dradash.supervisor.output import Output, printable
 from dradash.supervisor.plan import ROOT, Options, plan
 from dradash.supervisor.run import NAME, Supervisor
 from dradash.supervisor.workdir import private_directory
+from dradash.web.checks import problems
 
 
 class Command(BaseCommand):
@@ -65,6 +67,9 @@ def up(options: dict[str, Any]) -> None:
     conf = from_environ()
     host = options["host"] or conf.host
     listen.refuse_open_door(host, conf.auth)
+    if errors := [e for e in problems(dataclasses.replace(conf, host=host)) if e.is_serious()]:
+        # The web server would refuse as well, but only after everything else was started.
+        raise StartError(f"{errors[0].msg}. {errors[0].hint}")
     target = _target(options, conf)
     if os.environ.get("REDIS_URL", "").strip() and (why := bootstrap.why_unavailable(conf)):
         raise StartError(why)

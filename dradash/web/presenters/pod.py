@@ -77,6 +77,7 @@ class Headline(msgspec.Struct, frozen=True):
     judged_at: float
     revision: int
     node: str
+    assumed: bool  # the node is one of several that may be taken, and not the one selected
     fit: int
     total: int
     alternatives: tuple[str, ...]
@@ -94,6 +95,7 @@ class PodView(msgspec.Struct, frozen=True):
     created: str
     gone: float
     headline: Headline
+    untold: str  # why there are no steps; "" when there are some
     steps: tuple[pipeline.StepView, ...]
     nodes: node_groups.NodesView
     claims: tuple[ClaimCard, ...]
@@ -193,6 +195,20 @@ def _events(world: World, key: str) -> tuple[EventRow, ...]:
 # --- from what was taken ---------------------------------------------------------------------------------------------
 
 
+UNTOLD: Final = {
+    Outcome.BOUND: "The pod has a node: the scheduler is done with it. How it came there is in the history.",
+    Outcome.TERMINATING: "The scheduler leaves this pod alone, so no attempt is made.",
+    Outcome.UNKNOWN: "Nothing can be said before the kinds that the verdict depends on are known.",
+    Outcome.ERROR: "The pod could not be judged, so no attempt is told.",
+}
+
+
+def _untold(verdict: Verdict | None, *, gone: bool) -> str:
+    if verdict is None:
+        return "The pod is gone; its last verdicts are in the history." if gone else "Not judged yet."
+    return "" if verdict.steps else UNTOLD.get(verdict.outcome, "No attempt is told.")
+
+
 def present(facts: PodFacts, history: PodHistory, sets: Mapping[str, int], names: node_groups.Names) -> PodView:
     verdict = verdict_of(facts, history)
     pod = facts.pod
@@ -203,7 +219,8 @@ def present(facts: PodFacts, history: PodHistory, sets: Mapping[str, int], names
         uid=pod.uid,
         created=pod.metadata.creation_timestamp or "",
         gone=facts.gone,
-        headline=_headline(pod, verdict),
+        headline=_headline(pod, verdict, facts.context),
+        untold=_untold(verdict, gone=bool(facts.gone)),
         steps=pipeline.present(verdict),
         nodes=node_groups.present(verdict, sets, names),
         claims=facts.claims,
@@ -227,8 +244,10 @@ def verdict_of(facts: PodFacts, history: PodHistory) -> Verdict | None:
     return facts.verdict or _last_verdict(history.verdicts, facts.pod.uid)
 
 
-def _headline(pod: Pod, verdict: Verdict | None) -> Headline:
+def _headline(pod: Pod, verdict: Verdict | None, context: PodSchedulingContext | None) -> Headline:
     other = pod.spec.scheduler_name
+    node = pod.spec.node_name or (verdict.node if verdict else "")
+    selected = context.spec.selected_node if context else ""
     return Headline(
         chip=outcome_chip(verdict.outcome if verdict else None),
         sentence=verdict.sentence if verdict else "",
@@ -236,7 +255,8 @@ def _headline(pod: Pod, verdict: Verdict | None) -> Headline:
         since=verdict.since if verdict else 0.0,
         judged_at=verdict.judged_at if verdict else 0.0,
         revision=verdict.revision if verdict else 0,
-        node=pod.spec.node_name or (verdict.node if verdict else ""),
+        node=node,
+        assumed=node not in (pod.spec.node_name, selected) and verdict is not None and verdict.nodes_fit > 1,
         fit=verdict.nodes_fit if verdict else 0,
         total=verdict.nodes_total if verdict else 0,
         alternatives=verdict.alternatives if verdict else (),

@@ -10,7 +10,6 @@ import msgspec
 from dradash.kinds.registry import KINDS
 from dradash.store.model import SyncState
 from dradash.web.presenters import kubectl
-from dradash.web.presenters.nodes import NodesView
 from dradash.web.presenters.words import Chip, claim_href, pod_href, split, sync_chip
 from dradash.web.world import Freshness, World
 
@@ -53,16 +52,7 @@ class MissingView(msgspec.Struct, frozen=True):
     chip: Chip  # whether the kind is known at all
     known: bool
     similar: tuple[Similar, ...]
-
-
-class NodesPageView(msgspec.Struct, frozen=True):
-    key: str
-    nodes: NodesView
-    reason: str | None
-
-    @property
-    def pod_href(self) -> str:
-        return pod_href(self.key)
+    malformed: str = ""  # it is there, but no valid object of its kind: what is wrong with it
 
 
 def present(freshness: Freshness, sync: Mapping[str, SyncState], cluster: str) -> FreshnessView:
@@ -98,4 +88,5 @@ def missing(world: World, plural: str, key: str) -> MissingView:
         chip=sync_chip(sync.state),
         known=sync.state == "synced",
         similar=tuple(Similar(k, link(k)) for k in sorted(same_name)[:SIMILAR]),
+        malformed=world.cluster.malformed[plural].get(key, ""),
     )

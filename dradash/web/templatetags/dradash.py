@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -12,9 +13,11 @@ from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from dradash.web.moment import show
+from dradash.web.presenters.words import node_href
 
 register = template.Library()
 
+_PLAIN_NAME: Final = re.compile(r"[a-z0-9.-]+")
 UNITS: Final = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
 
 
@@ -34,7 +37,8 @@ def _moment(value: float | str | None) -> datetime | None:
     try:
         if isinstance(value, str):
             moment = datetime.fromisoformat(value)
-            return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+            # In UTC at once: near the ends of the calendar that may fail, and only here is it expected to.
+            return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
         return datetime.fromtimestamp(value, UTC) if value else None
     except (ValueError, OverflowError, OSError):
         return None
@@ -82,10 +86,19 @@ def clock(value: float | str | None) -> SafeString | str:
 
 
 @register.simple_tag
-def node_cells(names: Sequence[str], reason: str, mark: str) -> SafeString:
-    """Cells of one group. Joined by hand: there may be thousands, and a template loop takes ten times as long."""
-    why = escape(f"{mark}: {reason}" if reason else "passes")
-    return mark_safe("".join(f'<i title="{escape(n)}&#10;{why}"></i>' for n in names))  # noqa: S308 - escaped above
+def node_cells(names: Sequence[str], kinds: Sequence[int] | int) -> SafeString:
+    """A link for each node; kinds: of all, or of each. The class draws colour and letter (dradash.css).
+
+    Joined by hand: there may be thousands, and a template loop takes ten times as long.
+    """
+    each = [kinds] * len(names) if isinstance(kinds, int) else kinds
+    return mark_safe("".join(map(_cell, names, each)))  # noqa: S308 - escaped there
+
+
+def _cell(name: str, kind: int) -> str:
+    if _PLAIN_NAME.fullmatch(name):
+        return f'<a class="k{kind}" href="/nodes/{name}">{name}</a>'
+    return f'<a class="k{kind}" href="{escape(node_href(name))}">{escape(name)}</a>'
 
 
 @register.simple_tag
