@@ -23,7 +23,7 @@ SUITABLE: Final = build.with_labels(zone="a")
 
 
 class PageLine(msgspec.Struct, frozen=True):
-    """shows: words that must be on it with `scene`. kinds: what it is about, by plural; object: it shows one of them."""
+    """shows: words that must be on it with `scene`. kinds: what it is about, by plural; is_object: it shows one."""
 
     path: str
     shows: tuple[str, ...]
