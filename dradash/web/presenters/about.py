@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import Any, Final
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -16,6 +16,7 @@ from dradash.web.presenters.words import Chip, sync_chip
 from dradash.web.world import Freshness, World
 
 _SECRET: Final = re.compile(r"token|secret|password|passwd|credential|(^|_)key(_|$)")
+_CREDENTIALS: Final = re.compile(r":[^/\s]*@")  # user:password@host; a context's user@cluster is none
 HIDDEN: Final = "set, not shown"
 
 MODELLED: Final = (
@@ -170,7 +171,9 @@ def shown(name: str, value: Any) -> str:
     if isinstance(value, float):
         return f"{value:g}"
     text = str(value)
-    return without_password(text) if "://" in text or "@" in text else text or "not set"
+    if "://" in text:
+        return without_password(text)
+    return HIDDEN if _CREDENTIALS.search(text) else text or "not set"
 
 
 def without_password(url: str) -> str:
@@ -180,10 +183,8 @@ def without_password(url: str) -> str:
         host = parts.netloc.rpartition("@")[2]
     except ValueError:
         return HIDDEN
-    if not parts.scheme:
-        return HIDDEN
     hidden = "***@" if "@" in parts.netloc else ""
-    return urlunsplit((parts.scheme, hidden + host, parts.path, "***" if parts.query else "", ""))
+    return f"{parts.scheme}://{hidden}{host}{parts.path}{'?***' if parts.query else ''}"
 
 
 def thresholds(values: Thresholds) -> tuple[Setting, ...]:

@@ -27,7 +27,7 @@ Words = Iterator[str]
 
 
 def words(kind: str, type_: str, before: bytes | None, after: bytes) -> tuple[str, ...]:
-    """What the change was, beyond its type. before: the superseded state, None when there was none or it is not kept."""
+    """What the change was, beyond its type. before: the superseded state, None: there was none, or it is not kept."""
     return tuple(text if len(text) <= LONGEST else f"{text[:LONGEST]}…" for text in _words(kind, type_, before, after))
 
 
