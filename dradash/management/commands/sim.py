@@ -17,6 +17,7 @@ from dradash.management import arguments
 from dradash.sim import replay, scenarios
 from dradash.sim.apiserver import APIServer
 from dradash.sim.listener import PortTaken
+from dradash.sim.resources import served
 from dradash.sim.simulation import living, recorded
 from dradash.sim.standalone import Actors, fresh_revision, nobody, run
 
@@ -49,7 +50,9 @@ class Command(BaseCommand):
         log.configure(debug=options["verbosity"] > 1)
         config: Path = options["kubeconfig"]
         actors = _actors(options)
-        server = APIServer(first_revision=fresh_revision(), history=HISTORY, seed=options["seed"])
+        path = options["replay"]
+        resources = served(replay.kinds(path) if path else ())
+        server = APIServer(resources, first_revision=fresh_revision(), history=HISTORY, seed=options["seed"])
 
         def ready(url: str) -> None:
             # Not as a URL: under `up` the only URL is that of the page.
