@@ -17,7 +17,7 @@ from dradash.web import current
 from dradash.web.auth import SESSION_PROOF, SESSION_USER, proof, token_fits
 from dradash.web.carry import carry
 from dradash.web.moment import understand
-from dradash.web.pages.base import AT, WITH, Page
+from dradash.web.pages.base import AT, WITH, Page, flat
 from dradash.web.pages.base import context as context_of
 from dradash.web.pages.overview import OverviewPage
 from dradash.web.pages.pods import NodesPage
@@ -33,12 +33,12 @@ class PageView(View):
     def get(self, request: HttpRequest, **where: str) -> HttpResponse:
         if typed := request.GET.get(MOMENT):
             return _go_to(request, typed)
-        page = self.page(request.GET.dict(), **where)
+        page = self.page(flat((k, v) for k, values in request.GET.lists() for v in values), **where)
         fragment = current.get().renderer.fragment(page).result(RENDER_TIMEOUT)
         if page.piece and request.headers.get("HX-Target") == page.piece and fragment.status == 200:
             return HttpResponse(fragment.blocks[-1].html)
         if isinstance(page, NodesPage) and request.headers.get("HX-Request") and fragment.status == 200:
-            return HttpResponse(fragment.blocks[-1].html)
+            return HttpResponse(page.grid(fragment))
         query = request.META.get("QUERY_STRING", "")
         context = context_of(page) | {
             "title": fragment.title,

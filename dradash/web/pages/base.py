@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import abc
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
@@ -25,8 +25,17 @@ from dradash.web.presenters.words import Chip
 from dradash.web.world import World
 
 AT = "at"
+MANY = frozenset({"hide"})  # parameters that a form sends once for each checkbox
 WITH = "with"  # another moment that `at` (or now) is compared with
 KIOSK = "kiosk"  # "1": for a wall screen, without navigation
+
+
+def flat(params: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """A query string as one value a name: the last one, but what checkboxes send is joined by dots."""
+    found: dict[str, str] = {}
+    for name, value in params:
+        found[name] = f"{found[name]}.{value}" if name in MANY and name in found else value
+    return found
 
 
 class Page(abc.ABC):

@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from typing import Final
 
 import msgspec
+from django.utils.html import format_html, format_html_join
 
 from dradash.scheduling.cluster import claim_keys
-from dradash.scheduling.verdict import Verdict
 from dradash.store.model import VERDICTS
 from dradash.web import current, topics
-from dradash.web.fragments import Part, Row
+from dradash.web.fragments import Fragment, Part, Row, element
 from dradash.web.pages.base import ObjectPage, Page
 from dradash.web.pages.findings import ShowsFindings
-from dradash.web.presenters import nodes, pod, pods, status
+from dradash.web.presenters import nodegrid, nodes, pod, pods
 
 
 class PodsPage(Page):
@@ -94,10 +94,10 @@ class PodPage(ShowsFindings, ObjectPage):
 
 
 class NodesPage(PodPage):
-    """Every node of a pod's verdict. For htmx it is the grid alone, which a large cluster's pod page fetches."""
+    """Every node of a pod's verdict, as a grid: the head, one block a group of nodes, and the names as text."""
 
     template = "pod/nodes_page.html"
-    params = frozenset({"reason", "passed"})
+    params = nodegrid.PARAMS
 
     def __init__(self, query: Mapping[str, str], **where: str) -> None:
         super().__init__(query, **where)
@@ -112,11 +112,26 @@ class NodesPage(PodPage):
         here = current.get()
         with self.world() as world:
             facts = pod.gather(world, self.object_key)
+            labels = nodegrid.labels(world.cluster.nodes, self.query.get("group"))
             cluster = world.cluster
+        history = pod.PodHistory()
+        if facts is None and (last := self.last_state()) is not None:
+            history = pod.PodHistory(verdicts=self.history(VERDICTS, self.object_key))
+            with self.world() as world:
+                facts = pod.gather(world, self.object_key, last)
         if facts is None:
             return self.missing()
-        verdict: Verdict | None = facts.verdict
+        verdict = pod.verdict_of(facts, history)
         sets = here.node_sets.get(nodes.digests(verdict))
-        view = nodes.present_all(verdict, sets, cluster.nodes.names, self.reason)
-        page = status.NodesPageView(self.object_key, view, self.reason)
-        return f"Nodes for {self.object_key}", [Part("all-nodes", "pod/_all_nodes.html", page)], 200
+        view = nodegrid.present(
+            self.object_key, verdict, sets, cluster.nodes.names, labels, self.query, self.reason, facts.gone
+        )
+        groups = [Part(g.id, "pod/_cells.html", g) for g in view.groups]
+        head, listed = Part("grid-head", "pod/_grid_head.html", view), Part("grid-names", "pod/_grid_names.html", view)
+        return f"Nodes for {self.object_key}", [head, *groups, listed], 200
+
+    @staticmethod
+    def grid(fragment: Fragment) -> str:
+        """The cells alone, which a large cluster's pod page fetches."""
+        cells = [element(b) for b in fragment.blocks if b.id.startswith(nodegrid.CELLS)]
+        return format_html('<div class="grid">{}</div>', format_html_join("", "{}", ((c,) for c in cells)))

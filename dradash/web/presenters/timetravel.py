@@ -177,7 +177,7 @@ def timeline(
         previous=earlier[-1] if earlier else None,
         next=later[0] if later else None,
         offers=() if changed is not None else _offers(query, begin, end, at),
-        earliest=query.link(at=show(begin)),
+        earliest=query.link(at=show(begin), **{"with": None}),
         live=live_link(query) if at is not None else "",
         of_object=changed is not None,
         address=live_link(query),
