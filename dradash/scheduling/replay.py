@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
@@ -18,6 +19,9 @@ from dradash.scheduling.evaluate import evaluate
 from dradash.scheduling.verdict import Clause
 
 WINDOW: Final = 1.0  # seconds: the scheduler judged what it saw up to this long before its message reached us
+# Seconds that a row may be late. Each kind has a watch of its own, so rows overtake each other; resourceVersions count
+# over all kinds, and tell in which order the cluster changed.
+LATENESS: Final = 0.5
 
 
 class Said(msgspec.Struct, frozen=True):
@@ -37,23 +41,18 @@ class Said(msgspec.Struct, frozen=True):
 
 
 class _Pending(msgspec.Struct):
-    """A message that is not compared yet: what belongs to its moment may still come, for up to WINDOW.
-
-    Each kind has a watch of its own, so a row may overtake another. resourceVersions count over all kinds: a change
-    with a lower one than the event's was there when the scheduler spoke.
-    """
+    """A message that is not compared yet: the condition that has its words may come up to WINDOW after it."""
 
     at: float
     pod: str
-    version: int  # the event's resourceVersion, 0 when it has none that can be compared
     text: str  # the event's own
     repeated: bool  # a series' event, whose own text is its first one
     words: list[str]  # what may have been said: the text, or for a series the condition's texts in the window
-    ours: list[str]
+    ours: tuple[str, ...]
 
 
 class Replay:
-    """Takes a recording's rows in order (the shape of the recordings' README)."""
+    """Takes a recording's rows (shape: the recordings' README) and applies them in the order of their versions."""
 
     def __init__(self) -> None:
         self.cluster = Cluster()
@@ -64,24 +63,41 @@ class Replay:
         self._heard: set[tuple[str, str]] = set()  # event and its last time: a list may repeat what a watch told
         self._pending: deque[_Pending] = deque()
         self._listed_events = False
+        self._rows: list[tuple[int, int, float, str, str, dict[str, Any]]] = []  # heap, by resourceVersion
+        self._times: deque[float] = deque()  # of the rows in the heap, as they were taken
+        self._taken = 0
+        self._now = 0.0
         self._telling = True  # False while the events are read that were there before the recording
-        self._version = 0  # resourceVersion of the change being applied
+        self._version = 0  # the highest resourceVersion applied
         self.not_judged = ""  # an API version of resource.k8s.io in the recording that we do not judge
 
     def take(self, t: float, kind: str, change: str, obj: dict[str, Any]) -> Iterator[Said]:
-        """Apply one row; yields what can be told by now. Call `end` after the last one."""
-        while self._pending and self._pending[0].at + WINDOW < t:
-            yield self._told(self._pending.popleft())
-        if kind not in KINDS or change in ("BOOKMARK", "ERROR"):
-            return
-        if change == "LIST":
-            self._list(t, kind, obj)
-        else:
-            self._change(t, kind, change, obj)
+        """Take one row; yields what can be told by now. Call `end` after the last one."""
+        if kind in KINDS and change not in ("BOOKMARK", "ERROR"):
+            self._taken += 1
+            version = 0 if change == "LIST" else _version_of(obj) or self._version
+            heapq.heappush(self._rows, (version, self._taken, t, kind, change, obj))
+            self._times.append(t)
+        yield from self._until(t - LATENESS)
 
     def end(self) -> Iterator[Said]:
+        yield from self._until(float("inf"))
         while self._pending:
-            yield self._told(self._pending.popleft())
+            yield _told_by(self._pending.popleft(), self.not_judged)
+
+    def _until(self, t: float) -> Iterator[Said]:
+        """Apply rows by their resourceVersion until all that were taken up to `t` are applied."""
+        while self._times and self._times[0] <= t:
+            version, _, at, kind, change, obj = heapq.heappop(self._rows)
+            self._times.remove(at)
+            self._version = max(self._version, version)
+            self._now = max(self._now, at)
+            while self._pending and self._pending[0].at + WINDOW < self._now:
+                yield _told_by(self._pending.popleft(), self.not_judged)
+            if change == "LIST":
+                self._list(self._now, kind, obj)
+            else:
+                self._change(self._now, kind, change, obj)
 
     def _list(self, t: float, kind: str, obj: dict[str, Any]) -> None:
         """A list replaces: objects that are not in it are gone."""
@@ -100,7 +116,6 @@ class Replay:
         if self._is_foreign(kind, obj):
             return
         key = key_of(obj)
-        self._version = _version_of(obj)
         if change == "DELETED":
             self._remove(t, kind, key)
             return
@@ -131,7 +146,6 @@ class Replay:
             verdict = evaluate(self.cluster.pods[key], self.cluster, self._revision).verdict
             past = self._verdicts[key]
             past.append((t, sentences(verdict)))
-            self._overtaken(key, sentences(verdict))
             while len(past) > 1 and past[1][0] <= t - WINDOW:
                 past.popleft()
 
@@ -143,32 +157,17 @@ class Replay:
         if not self._telling:
             return
         pod = f"{event.about.namespace}/{event.about.name}"
-        ours = list(dict.fromkeys(s for _, said in reversed(self._in_force(pod, t)) for s in said))
+        ours = tuple(dict.fromkeys(s for _, said in reversed(self._in_force(pod, t)) for s in said))
         words = _condition_text(self.cluster.pods.get(pod))
         repeated = event.series is not None and event.series.count > 1 and bool(words)
         said = [words if repeated else event.text]
-        self._pending.append(_Pending(t, pod, self._version, event.text, repeated, said, ours))
-
-    def _overtaken(self, pod: str, said: tuple[str, ...]) -> None:
-        """A change that arrived after an event, but was made before it."""
-        for pending in self._pending:
-            if pending.pod == pod and 0 < self._version < pending.version:
-                pending.ours += [s for s in said if s not in pending.ours]
+        self._pending.append(_Pending(t, pod, event.text, repeated, said, ours))
 
     def _condition_changed(self, pod: Pod) -> None:
         words = _condition_text(pod)
         for pending in self._pending:
             if pending.repeated and pending.pod == pod.key and words and words not in pending.words:
                 pending.words.append(words)
-
-    def _told(self, pending: _Pending) -> Said:
-        if self.not_judged:
-            return Said(pending.at, pending.pod, pending.text, None, (), ())
-        ours = tuple(pending.ours)
-        compared = [(words, *compare(words, ours)) for words in pending.words]
-        words, agrees, clauses = next((c for c in compared if c[1]), compared[0])
-        source = "event" if words == pending.text else "condition"
-        return Said(pending.at, pending.pod, words, agrees, clauses, ours, source)
 
     def _in_force(self, pod: str, t: float) -> list[tuple[float, tuple[str, ...]]]:
         past = list(self._verdicts.get(pod, ()))
@@ -180,6 +179,15 @@ class Replay:
 def _condition_text(pod: Pod | None) -> str:
     condition = pod.status.condition("PodScheduled") if pod else None
     return condition.message if condition and condition.status == "False" else ""
+
+
+def _told_by(pending: _Pending, not_judged: str) -> Said:
+    if not_judged:
+        return Said(pending.at, pending.pod, pending.text, None, (), ())
+    compared = [(words, *compare(words, pending.ours)) for words in pending.words]
+    words, agrees, clauses = next((c for c in compared if c[1]), compared[0])
+    source = "event" if words == pending.text else "condition"
+    return Said(pending.at, pending.pod, words, agrees, clauses, pending.ours, source)
 
 
 def _version_of(obj: dict[str, Any]) -> int:
