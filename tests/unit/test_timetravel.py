@@ -207,15 +207,15 @@ def test_two_moments_of_a_pod_are_compared_with_its_verdict_and_claims(story: St
 
 
 def test_two_moments_of_the_cluster_are_compared_and_filtered(story: Story) -> None:
-    both = {"at": story.deleted, "then": story.unblocked}
-    page = get("/compare", **both)
+    both, then = story.deleted, story.unblocked
+    page = get("/compare", at=both, then=then)
     assert html.read(page).faults == []
     assert "removed" in page
     assert "Verdict on Pod" in page
-    claims = get("/compare", kind="resourceclaims", **both)
+    claims = get("/compare", kind="resourceclaims", at=both, then=then)
     assert claims.count('class="type-deleted"') == 1
     assert "ml/gpu" in claims
-    assert "Nothing that changed matches" in get("/compare", ns="nobody", **both)
+    assert "Nothing that changed matches" in get("/compare", ns="nobody", at=both, then=then)
     assert "Nothing changed between" in get("/compare", at=story.began, then=story.began)
 
 
