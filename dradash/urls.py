@@ -5,7 +5,19 @@ from __future__ import annotations
 from django.urls import path
 
 from dradash.web import views
-from dradash.web.pages import about, changes, claims, compare, doctor, negotiations, nodes, overview, pods, search
+from dradash.web.pages import (
+    about,
+    changes,
+    claims,
+    classes,
+    compare,
+    doctor,
+    negotiations,
+    nodes,
+    overview,
+    pods,
+    search,
+)
 
 urlpatterns = [
     path("", views.PageView.as_view(page=overview.OverviewPage), name="overview"),
@@ -21,6 +33,10 @@ urlpatterns = [
         name="negotiation",
     ),
     path("nodes", views.PageView.as_view(page=nodes.NodeListPage), name="nodes"),
+    path("classes", views.PageView.as_view(page=classes.ClassesPage), name="classes"),
+    path("classes/<str:name>", views.PageView.as_view(page=classes.ClassPage), name="class"),
+    path("drivers", views.PageView.as_view(page=classes.DriversPage), name="drivers"),
+    path("drivers/<str:name>", views.PageView.as_view(page=classes.DriverPage), name="driver"),
     path("nodes/<str:name>", views.PageView.as_view(page=nodes.NodePage), name="node"),
     path("compare", views.PageView.as_view(page=compare.ComparePage), name="compare"),
     path("doctor", views.PageView.as_view(page=doctor.DoctorPage), name="doctor"),

@@ -32,7 +32,7 @@ class NodeListPage(Page):
         return "Nodes", [filters, Part("list", "nodes/_list.html", view, rows, "nodes/_row.html")], 200
 
 
-BLOCKS: Final = ("headline", "pods", "claims", "drivers", "object")
+BLOCKS: Final = ("headline", "find", "pods", "claims", "drivers", "object")
 
 
 class NodePage(ObjectPage):
@@ -53,7 +53,7 @@ class NodePage(ObjectPage):
         view = node.present(facts, self.query, current.get().node_sets.get(facts.digests))
         rows = tuple(Row(p.id, p) for p in view.pods)
         parts = [Part(n, f"node/_{n}.html", view) for n in BLOCKS]
-        parts[1] = Part("pods", "node/_pods.html", view, rows, "node/_pod_row.html")
+        parts[2] = Part("pods", "node/_pods.html", view, rows, "node/_pod_row.html")
         return view.name, parts, 200
 
     def _facts(self, last: HistoryEntry | None) -> node.Facts | None:
