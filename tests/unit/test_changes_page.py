@@ -55,6 +55,15 @@ def test_it_tells_what_happened_newest_first(scene: Scene) -> None:
     assert "verdict Waiting → Schedulable" in page
 
 
+def test_each_change_links_to_the_page_as_it_was_right_after_it(scene: Scene) -> None:
+    scene.put(build.claim("c", "ml", mode="Immediate"))
+    scene.put(build.claim("c", "ml", allocation=build.allocation("node-0")))
+    scene.look()
+    links = re.findall(r'href="(/ns/ml/claims/c\?at=[^"]+)"', get("/changes?kind=resourceclaims"))
+    assert len(links) == 3
+    assert ["<dd>Immediate</dd>" in get(unescape(link)) for link in links] == [False, True, False]
+
+
 def test_filters_leave_what_they_say(scene: Scene) -> None:
     scene.put(build.claim("other", "web"))
     scene.delete(build.claim("other", "web"))

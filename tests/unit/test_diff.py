@@ -110,6 +110,13 @@ def test_a_verdict_says_what_became_of_it() -> None:
     assert words(VERDICTS, "DELETED", raw[0], raw[0]) == ("with its pod",)
 
 
+def test_the_same_actor_with_another_task_is_told_by_the_task() -> None:
+    old = build.verdict(P, acts_next=ActsNext(who="scheduler", what="publish"))
+    new = build.verdict(P, acts_next=ActsNext(who="scheduler", what="select a node"))
+    raw = [msgspec.json.encode(v) for v in (old, new)]
+    assert words(VERDICTS, "MODIFIED", raw[0], raw[1]) == ("scheduler must now select a node",)
+
+
 def test_the_state_of_the_watch_is_told_with_its_error() -> None:
     raw = msgspec.json.encode(SyncState("pods", "stale", "v1", error="refused", malformed=2))
     assert words(SYNC, "MODIFIED", None, raw) == ("stale (v1)", "2 malformed", "refused")

@@ -97,7 +97,7 @@ def _held(exam: Exam, claim: ResourceClaim, *, pods_known: bool) -> Iterator[Fin
         state = _consumer_state(exam, claim, ref) if pods_known else "not known"
         key = exam.cluster.pods_by_uid.get(ref.uid)
         objects.append(Ref("pods", key or f"{claim.namespace}/{ref.name}", absent=pods_known and key is None))
-        holds.append(f"reserved for {ref.resource or 'pods'} {ref.name} ({state})")
+        holds.append(f"reserved for {'pod' if _is_pod(ref) else ref.resource} {ref.name} ({state})")
     what = "; ".join(holds) or "held by nothing that is visible"
     yield _about(
         exam, claim, "deletion-held", f"ResourceClaim {claim.key} is being deleted: {what}.", since, tuple(objects)

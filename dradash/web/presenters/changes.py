@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
+from urllib.parse import urlencode
 
 import msgspec
 
 from dradash.kinds.registry import KINDS
 from dradash.store.model import SYNC, VERDICTS, Change
+from dradash.web.moment import show
 from dradash.web.presenters import diff
 from dradash.web.presenters.query import Option, Query
 from dradash.web.presenters.words import href
 
 PARAMS: Final = frozenset({"kind", "ns", "type", "q", "before", "paused"})
 ROWS: Final = 50
+AFTER: Final = 0.001  # seconds: addresses carry milliseconds, and this one must not lie before the change
 TYPES: Final[Mapping[str, str]] = {"ADDED": "created", "MODIFIED": "changed", "DELETED": "deleted"}
 _LABELS: Final = {VERDICTS: "Verdict", SYNC: "State of the watch"} | {k.plural: k.kind for k in KINDS.values()}
 
 
 class ChangeLine(msgspec.Struct, frozen=True):
-    """href: the object's page."""
+    """href: the object's page; then: the same page as it was right after this change."""
 
     revision: int
     at: float
@@ -29,6 +32,7 @@ class ChangeLine(msgspec.Struct, frozen=True):
     word: str
     key: str
     href: str
+    then: str
     words: tuple[str, ...]
 
 
@@ -110,6 +114,7 @@ def _options(labels: Mapping[str, str], selected: str) -> tuple[Option, ...]:
 
 
 def _line(change: Change, before: bytes | None) -> ChangeLine:
+    page = href(change.kind, change.key)
     return ChangeLine(
         revision=change.revision,
         at=change.at,
@@ -117,7 +122,8 @@ def _line(change: Change, before: bytes | None) -> ChangeLine:
         type=change.type.lower(),
         word=TYPES.get(change.type, change.type),
         key=change.key,
-        href=href(change.kind, change.key),
+        href=page,
+        then=f"{page}?{urlencode({'at': show(change.at + AFTER)})}" if page else "",
         words=diff.words(change.kind, change.type, before, change.object),
     )
 

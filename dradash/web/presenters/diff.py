@@ -249,7 +249,8 @@ def _verdict(old: Verdict, new: Verdict) -> Words:
     if old.sentence != new.sentence:
         yield new.sentence
     if old.acts_next != new.acts_next:
-        yield f"acts next: {_actor(old.acts_next)} → {_actor(new.acts_next)}"
+        was, now = _actor(old.acts_next), _actor(new.acts_next)
+        yield f"acts next: {was} → {now}" if was != now else f"{now} must now {new.acts_next.what or 'act'}"
     if new.nodes_total and (old.nodes_fit, old.nodes_total) != (new.nodes_fit, new.nodes_total):
         yield f"nodes that fit {old.nodes_fit}/{old.nodes_total} → {new.nodes_fit}/{new.nodes_total}"
     if new.agreement.said != old.agreement.said or new.agreement.agrees != old.agreement.agrees:
