@@ -178,8 +178,7 @@ def _group(world: World, kind: str, fitting: list[_Fit], shown: int, query: Quer
     best = heapq.nsmallest(shown, fitting, key=lambda f: f[:3])
     hits = tuple(_hit(world, kind, key, entry, query.get("q")) for _, _, key, entry in best)
     more = query.link(kind=kind) if len(fitting) > len(hits) and query.get("kind") != kind else ""
-    rank = EXACT if best[0][0] == EXACT else BEGINS
-    return (rank, list(LABELS).index(kind)), Group(kind, LABELS[kind], len(fitting), hits, more)
+    return (best[0][0], list(LABELS).index(kind)), Group(kind, LABELS[kind], len(fitting), hits, more)
 
 
 def _hit(world: World, kind: str, key: str, entry: _Entry, text: str) -> Hit:
