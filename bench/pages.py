@@ -35,8 +35,8 @@ from django.test import Client
 from playwright.sync_api import sync_playwright
 
 from dradash.pipeline.judge import Judge
+from dradash.reader import current
 from dradash.store.model import DuePod
-from dradash.web import current
 from tests import build
 from tests.browser.conftest import FLAGS, _Server, find_chromium
 from tests.pages import PageLine, served

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from dradash.web import current
+from dradash.reader import current
+from dradash.reader.world import World
 from dradash.web.presenters import compare
 from dradash.web.presenters.compare import Differs
-from dradash.web.world import World
 
 
 def differing(

@@ -13,9 +13,9 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
 from django.urls import Resolver404, resolve
 
-from dradash.web import current, topics
+from dradash.reader import current, topics
 from dradash.web.auth import Asker, session_of, user_of
-from dradash.web.fragments import Sent, difference, shown_already
+from dradash.web.fragments import Renderer, Sent, difference, shown_already
 from dradash.web.pages.base import Page, flat
 
 logger = logging.getLogger(__name__)
@@ -94,7 +94,7 @@ class PageConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels sh
         while True:
             self._changed.clear()
             # Shielded: others wait for the same rendering, which must not end with this socket.
-            fragment = await asyncio.shield(asyncio.wrap_future(current.get().renderer.fragment(page)))
+            fragment = await asyncio.shield(asyncio.wrap_future(current.get().part(Renderer).fragment(page)))
             if shape and fragment.shape != shape:
                 await self._send(RELOAD)
                 return

@@ -13,10 +13,11 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views import View
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from dradash.web import current
+from dradash.reader import current
+from dradash.reader.moment import understand
 from dradash.web.auth import SESSION_PROOF, SESSION_USER, proof, token_fits
 from dradash.web.carry import carry
-from dradash.web.moment import understand
+from dradash.web.fragments import Renderer
 from dradash.web.pages.base import AT, WITH, Page, flat
 from dradash.web.pages.base import context as context_of
 from dradash.web.pages.overview import OverviewPage
@@ -34,7 +35,7 @@ class PageView(View):
         if typed := request.GET.get(MOMENT):
             return _go_to(request, typed)
         page = self.page(flat((k, v) for k, values in request.GET.lists() for v in values), **where)
-        fragment = current.get().renderer.fragment(page).result(RENDER_TIMEOUT)
+        fragment = current.get().part(Renderer).fragment(page).result(RENDER_TIMEOUT)
         if page.piece and request.headers.get("HX-Target") == page.piece and fragment.status == 200:
             return HttpResponse(fragment.blocks[-1].html)
         if isinstance(page, NodesPage) and request.headers.get("HX-Request") and fragment.status == 200:

@@ -9,9 +9,9 @@ from django.conf import settings as django_settings
 from django.test import Client
 
 from dradash.conf import from_environ
+from dradash.reader import current
 from dradash.scheduling.doctor.thresholds import MEANINGS, Thresholds
 from dradash.store.model import StoreUnavailable
-from dradash.web import current
 from dradash.web.presenters import about
 from tests import build
 from tests.scene import Scene

@@ -9,8 +9,8 @@ from html import unescape
 import pytest
 from django.test import Client
 
+from dradash.reader import current
 from dradash.store.model import StoreUnavailable
-from dradash.web import current
 from dradash.web.pages.changes import ChangesPage
 from dradash.web.presenters.changes import ROWS
 from tests import build

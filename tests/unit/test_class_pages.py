@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from django.test import Client
 
-from dradash.web import current
-from dradash.web.moment import show
+from dradash.reader import current
+from dradash.reader.moment import show
 from tests import build
 from tests.scene import Scene
 from tests.unit import html

@@ -14,7 +14,9 @@ from django.conf import settings
 from django.test import override_settings
 
 from dradash.conf import from_environ
-from dradash.web import consumers, current
+from dradash.reader import current
+from dradash.web import consumers
+from dradash.web.fragments import Renderer
 from dradash.web.pages.pods import PodPage
 from dradash.web.routing import websocket
 from tests import build
@@ -96,7 +98,7 @@ async def test_the_first_message_is_everything(open_socket: Any) -> None:
 
 
 async def test_a_page_that_was_just_loaded_is_only_told_that_it_is_live(scene: Scene, open_socket: Any) -> None:
-    page = scene.web.renderer.fragment(PodPage({}, namespace="ml", name="a")).result(5)
+    page = scene.web.part(Renderer).fragment(PodPage({}, namespace="ml", name="a")).result(5)
     socket = await open_socket(f"/ns/ml/pods/a?_shape={page.shape}&_seen={page.seen}")
     message = await socket.receive()
     assert message.count("hx-swap-oob") == 1
@@ -104,7 +106,7 @@ async def test_a_page_that_was_just_loaded_is_only_told_that_it_is_live(scene: S
 
 
 async def test_what_changed_since_the_page_was_loaded_is_sent(scene: Scene, open_socket: Any) -> None:
-    page = scene.web.renderer.fragment(PodPage({}, namespace="ml", name="a")).result(5)
+    page = scene.web.part(Renderer).fragment(PodPage({}, namespace="ml", name="a")).result(5)
     scene.put(build.event(A, "meanwhile"))
     scene.look()
     socket = await open_socket(f"/ns/ml/pods/a?_shape={page.shape}&_seen={page.seen}")
@@ -170,7 +172,7 @@ async def test_a_hundred_sockets_are_one_rendering(scene: Scene, open_socket: An
     sockets = [await open_socket("/ns/ml/pods/a") for _ in range(100)]
     for socket in sockets:
         await socket.receive()
-    assert scene.web.renderer.rendered == 1
+    assert scene.web.part(Renderer).rendered == 1
 
 
 async def test_after_a_reconnect_the_page_has_what_it_missed(scene: Scene, open_socket: Any) -> None:
@@ -185,7 +187,7 @@ async def test_after_a_reconnect_the_page_has_what_it_missed(scene: Scene, open_
 async def test_a_change_while_the_snapshot_is_rendered_is_not_lost(
     scene: Scene, open_socket: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    render = scene.web.renderer.fragment
+    render = scene.web.part(Renderer).fragment
     changed = False
 
     def change_then_render(page: Any) -> Any:
@@ -198,7 +200,7 @@ async def test_a_change_while_the_snapshot_is_rendered_is_not_lost(
             scene.look()
         return future
 
-    monkeypatch.setattr(scene.web.renderer, "fragment", change_then_render)
+    monkeypatch.setattr(scene.web.part(Renderer), "fragment", change_then_render)
     # The renderer belongs to a frozen dataclass, so the method was replaced on the object itself.
     socket = await open_socket("/ns/ml/pods/a")
     assert "in between" not in await socket.receive()

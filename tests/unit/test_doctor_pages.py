@@ -10,13 +10,13 @@ import pytest
 from channels.layers import channel_layers
 from django.test import Client
 
+from dradash.reader import current, topics
+from dradash.reader.doctor import Doctor
 from dradash.scheduling.doctor import diagnose
 from dradash.scheduling.doctor.finding import Finding, Ref, Severity
 from dradash.scheduling.doctor.rules import RULES
 from dradash.scheduling.doctor.thresholds import Thresholds
 from dradash.store.model import StoreUnavailable
-from dradash.web import current, topics
-from dradash.web.doctor import Doctor
 from dradash.web.pages.doctor import DoctorPage
 from dradash.web.presenters import doctor as presenter
 from dradash.web.presenters.query import Query
@@ -107,7 +107,7 @@ def test_a_check_that_fails_takes_no_other_with_it(scene: Scene, monkeypatch: py
     def broken(_: object) -> Iterator[Finding]:
         raise RuntimeError("oops")
 
-    monkeypatch.setattr("dradash.web.doctor.CHECKS", (broken, *diagnose.CHECKS))
+    monkeypatch.setattr("dradash.reader.doctor.CHECKS", (broken, *diagnose.CHECKS))
     report = scene.web.doctor.look(LATER)
     assert report.faults == ("test_doctor_pages: RuntimeError: oops",)
     assert report.findings

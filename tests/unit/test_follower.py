@@ -7,10 +7,10 @@ from threading import Event
 
 import pytest
 
+from dradash.reader import topics
+from dradash.reader.follower import Follower
 from dradash.store.memory import MemoryModel
 from dradash.store.model import StoreUnavailable
-from dradash.web import topics
-from dradash.web.follower import Follower
 from dradash.web.fragments import Block, Fragment, Renderer, Shown, difference, digest
 from tests import build
 from tests.scene import Scene

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from django.test import Client
 
+from dradash.reader import current
 from dradash.store.model import Write
-from dradash.web import current
 from tests import build
 from tests.scene import Scene
 

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from dradash.web.moment import BadMoment, parse, show, understand
+from dradash.reader.moment import BadMoment, parse, show, understand
 
 NOW = 1_796_011_200.0  # 2026-11-30T04:00:00Z
 

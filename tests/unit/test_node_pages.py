@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 from django.test import Client
 
+from dradash.reader import current
+from dradash.reader.moment import show
 from dradash.scheduling.nodecounts import NodeCounts
 from dradash.scheduling.nodeset import of_slots
-from dradash.web import current
-from dradash.web.moment import show
 from dradash.web.presenters.filterwords import words
 from dradash.web.presenters.places import places, slots_of
 from tests import build

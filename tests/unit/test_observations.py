@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from dradash.kinds.registry import KINDS
+from dradash.reader import driverstats
+from dradash.reader.driverstats import percentile
+from dradash.reader.observations import Observations
+from dradash.reader.series import KEPT, STEP, Sample, Series, rewind, take
 from dradash.scheduling.cluster import Cluster
 from dradash.store.model import Change, HistoryEntry
 from dradash.store.replica import Applied
-from dradash.web import driverstats
-from dradash.web.driverstats import percentile
-from dradash.web.observations import Observations
-from dradash.web.series import KEPT, STEP, Sample, Series
 from tests import build
 from tests.scene import Scene
 
@@ -191,3 +191,43 @@ def test_every_kind_of_a_change_may_come() -> None:
     for kind in KINDS:
         seen.feed(Applied(Change(1, kind, "a/b", "MODIFIED", b"", 1.0), None, None), build.cluster())
     assert seen.drivers.names() == frozenset()
+
+
+def test_the_past_is_counted_by_taking_changes_back() -> None:
+    scene = Scene(build.resource_class(), *build.nodes(2))
+    scene.look()
+    expected = []
+    for change in (
+        [POD, OPEN],
+        [build.pod("q", "ml", claims={"gpu": "missing"}), build.claim("other", "ml")],
+        [TAKEN],
+        [POD | {"spec": POD["spec"] | {"nodeName": "node-0"}}],
+    ):
+        scene.now += 2 * STEP
+        scene.put(*change)
+        scene.look()
+        with scene.web.follower.world() as world:
+            expected.append(take(world, scene.now))
+    scene.now += 2 * STEP
+    scene.delete(build.claim("other", "ml"))
+    scene.look()
+    changes = scene.model.changes_before(scene.model.revision() + 1, 100)
+    undone = list(zip(changes, scene.model.states_before(changes), strict=True))
+    with scene.web.follower.world() as world:
+        samples = rewind(world, scene.now + 1.0, undone)
+    assert [s.at for s in samples] == sorted(s.at for s in samples)
+    for then in expected:
+        found = [s for s in samples if then.at <= s.at < then.at + 2 * STEP]
+        assert found, then
+        for one in found:
+            assert (one.claims, one.pending, one.waiting) == (then.claims, then.pending, then.waiting)
+
+
+def test_a_process_that_starts_late_has_pictures_of_before() -> None:
+    scene = Scene(POD, OPEN, build.resource_class())
+    scene.now += 10 * STEP
+    scene.put(TAKEN)
+    scene.look()
+    samples = scene.web.follower.observations.series.until(float("inf"))
+    assert {"Pending": 1} in [s.claims for s in samples]
+    assert samples[-1].claims == {"Allocated": 1}

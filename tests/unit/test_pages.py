@@ -11,8 +11,8 @@ import html5lib
 import pytest
 from django.test import Client
 
+from dradash.reader import current
 from dradash.store.model import StoreUnavailable
-from dradash.web import current
 from tests import build, pages
 from tests.pages import PageLine
 from tests.scene import Scene

@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from dradash.reader.moment import parse
 from dradash.scheduling.verdict import Outcome, Verdict
 from dradash.store.model import VERDICTS, HistoryEntry
-from dradash.web.moment import parse
 from dradash.web.presenters.query import Query
 from dradash.web.presenters.timetravel import GONE, Timeline, changes, timeline
 from dradash.web.presenters.words import claim_chip, outcome_chip

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from dradash.web import current
+from dradash.reader import current
 from dradash.web.presenters import found
 from dradash.web.presenters.query import Query
 from dradash.web.presenters.search import CLAIMS, CLASSES, DRIVERS, NAMESPACES, NODES, PODS, Sought, kind_of, parse

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from dradash.reader import current
 from dradash.store.model import StoreUnavailable
-from dradash.web import current
 from tests import build
 from tests.scene import Scene
 from tests.unit import html

@@ -12,8 +12,8 @@ from typing import Any, Final
 from django.conf import settings
 
 from dradash.conf import from_environ
+from dradash.reader import current
 from dradash.store.model import StoreUnavailable
-from dradash.web import current
 from dradash.web.fragments import Part
 from dradash.web.pages.base import Page
 from dradash.web.presenters import about

@@ -13,16 +13,16 @@ from typing import Any, ClassVar
 
 from django.conf import settings
 
+from dradash.reader import current
+from dradash.reader.moment import BadMoment, parse
+from dradash.reader.world import World
 from dradash.store.model import HistoryEntry, StoreUnavailable
 from dradash.store.past import BeforeHistory
-from dradash.web import current
 from dradash.web.comparing import differing
 from dradash.web.fragments import Part, Shown
-from dradash.web.moment import BadMoment, parse
 from dradash.web.presenters import compare, status, timetravel
 from dradash.web.presenters.query import Query
 from dradash.web.presenters.words import Chip
-from dradash.web.world import World
 
 AT = "at"
 MANY = frozenset({"hide"})  # parameters that a form sends once for each checkbox

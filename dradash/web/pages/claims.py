@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from dradash.web import topics
+from dradash.reader import topics
 from dradash.web.fragments import Part, Row
 from dradash.web.pages.base import ObjectPage, Page
 from dradash.web.pages.findings import ShowsFindings

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from dradash.reader import current, topics
+from dradash.reader.series import Sample
 from dradash.store.model import HistoryEntry
-from dradash.web import current, topics
 from dradash.web.fragments import Part, Row
 from dradash.web.pages.base import ObjectPage, Page
 from dradash.web.presenters import classes, drivers
 from dradash.web.presenters.overview import is_known
-from dradash.web.series import Sample
 
 
 class ClassesPage(Page):

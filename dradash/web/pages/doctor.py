@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from django.conf import settings
 
+from dradash.reader import current, topics
 from dradash.scheduling.doctor.finding import code_of
 from dradash.scheduling.doctor.rules import RULES
-from dradash.web import current, topics
 from dradash.web.fragments import Part, Row
 from dradash.web.pages.findings import ShowsFindings
 from dradash.web.presenters import doctor

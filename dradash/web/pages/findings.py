@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dradash.web import current
+from dradash.reader import current
 from dradash.web.fragments import Part
 from dradash.web.pages.base import Page
 from dradash.web.presenters import doctor

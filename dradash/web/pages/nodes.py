@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from dradash.reader import current, topics
 from dradash.store.model import HistoryEntry
-from dradash.web import current, topics
 from dradash.web.fragments import Part, Row
 from dradash.web.pages.base import ObjectPage, Page
 from dradash.web.presenters import node, nodelist

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dradash.web import current, topics
+from dradash.reader import current, topics
 from dradash.web.fragments import Part
 from dradash.web.pages.findings import ShowsFindings
 from dradash.web.presenters import doctor, overview

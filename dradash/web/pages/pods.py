@@ -8,9 +8,9 @@ from typing import Final
 import msgspec
 from django.utils.html import format_html, format_html_join
 
+from dradash.reader import current, topics
 from dradash.scheduling.cluster import claim_keys
 from dradash.store.model import VERDICTS
-from dradash.web import current, topics
 from dradash.web.fragments import Fragment, Part, Row, element
 from dradash.web.pages.base import ObjectPage, Page
 from dradash.web.pages.findings import ShowsFindings

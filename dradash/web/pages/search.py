@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 from weakref import WeakKeyDictionary
 
+from dradash.reader import topics
 from dradash.scheduling.cluster import Cluster
-from dradash.web import topics
 from dradash.web.fragments import Part
 from dradash.web.pages.base import Page
 from dradash.web.presenters import found

@@ -10,10 +10,10 @@ from urllib.parse import urlsplit
 import msgspec
 
 from dradash.kinds.registry import KINDS
+from dradash.reader.world import Freshness, World
 from dradash.scheduling.doctor.thresholds import MEANINGS, Thresholds
 from dradash.store.model import SyncState
 from dradash.web.presenters.words import Chip, sync_chip
-from dradash.web.world import Freshness, World
 
 _SECRET: Final = re.compile(r"token|secret|password|passwd|credential|(^|_)key(_|$)")
 _CREDENTIALS: Final = re.compile(r":[^/\s]*@")  # user:password@host; a context's user@cluster is none

@@ -9,8 +9,8 @@ from urllib.parse import urlencode
 import msgspec
 
 from dradash.kinds.registry import KINDS
+from dradash.reader.moment import show
 from dradash.store.model import SYNC, VERDICTS, Change
-from dradash.web.moment import show
 from dradash.web.presenters import diff
 from dradash.web.presenters.query import Option, Query
 from dradash.web.presenters.words import href

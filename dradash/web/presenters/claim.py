@@ -11,6 +11,7 @@ from dradash.kinds.claim import ResourceClaim, ResourceHandle
 from dradash.kinds.registry import MalformedObject, decode
 from dradash.kinds.resourceclass import ResourceClass
 from dradash.kinds.selectors import NodeSelector
+from dradash.reader.world import World
 from dradash.scheduling.classic.claims import driver_of
 from dradash.scheduling.classic.claimstate import claim_flags, claim_state
 from dradash.scheduling.classic.negotiation import SeenClaim, Turn, claim_turns
@@ -22,7 +23,6 @@ from dradash.web.presenters import kubectl
 from dradash.web.presenters.claims import Consumer, Owner, Where, consumers, owner_of, where_available
 from dradash.web.presenters.steps import as_yaml
 from dradash.web.presenters.words import Actor, Chip, actor, claim_chip, outcome_chip, pod_href
-from dradash.web.world import World
 
 NODE_NAMES: Final = 200
 DATA_SHOWN: Final = 400  # characters of a driver's opaque data

@@ -10,13 +10,13 @@ import msgspec
 
 from dradash.kinds.claim import ResourceClaim
 from dradash.kinds.meta import ObjectMeta
+from dradash.reader.world import World
 from dradash.scheduling.classic.claims import driver_of
 from dradash.scheduling.classic.claimstate import ClaimState, claim_flags, claim_state
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.nodetable import InvalidSelector
 from dradash.web.presenters.query import Column, Option, Pager, Query, Sorting, columns, options, page_of, sorted_by
 from dradash.web.presenters.words import CLAIM_STATES, Chip, claim_chip, claim_href, pod_href, row_id
-from dradash.web.world import World
 
 PARAMS: Final = frozenset({"ns", "state", "class", "driver", "q", "sort", "page"})
 

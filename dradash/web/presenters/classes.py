@@ -11,6 +11,8 @@ import msgspec
 
 from dradash.kinds.registry import MalformedObject, decode
 from dradash.kinds.resourceclass import ResourceClass
+from dradash.reader.series import Sample
+from dradash.reader.world import World
 from dradash.scheduling import nodeset
 from dradash.scheduling.classic.claimstate import ClaimState, claim_state
 from dradash.scheduling.cluster import Cluster
@@ -35,8 +37,6 @@ from dradash.web.presenters.words import (
     pod_href,
     row_id,
 )
-from dradash.web.series import Sample
-from dradash.web.world import World
 
 PARAMS: Final = frozenset({"driver", "q", "sort", "page"})
 KIND: Final = "resourceclasses"

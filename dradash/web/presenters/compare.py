@@ -9,13 +9,13 @@ from typing import Any, Final
 import msgspec
 
 from dradash.kinds.registry import KINDS
+from dradash.reader.moment import show
+from dradash.reader.world import World
 from dradash.scheduling.verdict import Verdict
 from dradash.store.model import VERDICTS
-from dradash.web.moment import show
 from dradash.web.presenters.fielddiff import FieldChange, difference
 from dradash.web.presenters.query import Option, Pager, Query, options, page_of
 from dradash.web.presenters.words import Chip, href, outcome_chip, split
-from dradash.web.world import World
 
 PARAMS: Final = frozenset({"with", "kind", "ns", "type", "page"})
 FIELDS: Final = 12  # of one object in a list; its own page has more

@@ -1,7 +1,7 @@
 """The drivers list and one driver: how it answers, what it owes, and since when it is silent.
 
 Drivers are no objects of the API: they are known by the classes and claims that name them. Their record is what this
-process has seen (web/driverstats.py), up to the moment that the page shows.
+process has seen (reader/driverstats.py), up to the moment that the page shows.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from typing import Final
 
 import msgspec
 
+from dradash.reader.driverstats import DriverStats, Refused, Summary
+from dradash.reader.world import World
 from dradash.scheduling.classic.awaiting import Stage
 from dradash.scheduling.classic.claims import driver_of
 from dradash.scheduling.classic.claimstate import claim_state
-from dradash.web.driverstats import DriverStats, Refused, Summary
 from dradash.web.presenters.charts import Histogram, Spark, histogram, per_slot, spark
 from dradash.web.presenters.classes import PodRow, StateCount, states, waiting_pods
 from dradash.web.presenters.negotiations import LATE, Talk, all_talks
 from dradash.web.presenters.query import Column, Pager, Query, Sorting, columns, page_of, sorted_by
 from dradash.web.presenters.words import Chip, class_href, driver_href, negotiation_href, node_href, row_id
-from dradash.web.world import World
 
 PARAMS: Final = frozenset({"q", "sort", "page"})
 REFUSED: Final = 20

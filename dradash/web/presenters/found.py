@@ -11,6 +11,7 @@ from urllib.parse import quote
 import msgspec
 
 from dradash.kinds.meta import KubeObject
+from dradash.reader.world import World
 from dradash.scheduling.classic.claimstate import claim_state
 from dradash.scheduling.cluster import Cluster
 from dradash.web.presenters.query import Query
@@ -25,7 +26,6 @@ from dradash.web.presenters.search import (
     parse,
 )
 from dradash.web.presenters.words import Chip, claim_chip, claim_href, outcome_chip, pod_href
-from dradash.web.world import World
 
 PARAMS: Final = frozenset({"q", "kind"})
 SHOWN: Final = 8  # of each kind

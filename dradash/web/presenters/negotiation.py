@@ -9,12 +9,13 @@ import msgspec
 
 from dradash.kinds.registry import MalformedObject, decode
 from dradash.kinds.schedulingcontext import PodSchedulingContext
+from dradash.reader.driverstats import DriverStats, Summary
+from dradash.reader.world import World
 from dradash.scheduling.classic.awaiting import SCHEDULER
 from dradash.scheduling.classic.claimstate import MISSING, claim_state
 from dradash.scheduling.classic.invariants import Invariant, InvariantCode, broken
 from dradash.scheduling.classic.negotiation import SeenContext, Turn, negotiate
 from dradash.store.model import HistoryEntry
-from dradash.web.driverstats import DriverStats, Summary
 from dradash.web.presenters import kubectl
 from dradash.web.presenters.claim import seen_claims
 from dradash.web.presenters.negotiations import STATES, Move, Talk, move, talk
@@ -31,7 +32,6 @@ from dradash.web.presenters.words import (
     outcome_chip,
     pod_href,
 )
-from dradash.web.world import World
 
 KIND: Final = "podschedulingcontexts"
 ROUNDS: Final = 20  # newest ones that are shown at once

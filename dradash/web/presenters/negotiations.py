@@ -12,15 +12,15 @@ import msgspec
 from dradash.kinds.claim import ResourceClaim
 from dradash.kinds.pod import Pod
 from dradash.kinds.schedulingcontext import PodSchedulingContext
+from dradash.reader.driverstats import DriverStats
+from dradash.reader.observations import claims_by_entry
+from dradash.reader.world import World
 from dradash.scheduling.classic.awaiting import SCHEDULER, Awaited, Stage, awaited
 from dradash.scheduling.classic.claims import driver_of
 from dradash.scheduling.classic.invariants import Invariant, broken
 from dradash.scheduling.classic.negotiation import SeenContext
-from dradash.web.driverstats import DriverStats
-from dradash.web.observations import claims_by_entry
 from dradash.web.presenters.query import Column, Option, Pager, Query, Sorting, columns, options, page_of, sorted_by
 from dradash.web.presenters.words import Chip, driver_href, negotiation_href, node_href, pod_href, row_id
-from dradash.web.world import World
 
 PARAMS: Final = frozenset({"ns", "driver", "state", "q", "sort", "page"})
 NO_POD: Final = "NoPod"

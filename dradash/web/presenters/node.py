@@ -10,12 +10,13 @@ import msgspec
 
 from dradash.kinds.node import Node
 from dradash.kinds.registry import MalformedObject, decode
+from dradash.reader.driverstats import Refused
+from dradash.reader.world import World
 from dradash.scheduling.classic.claims import driver_of
 from dradash.scheduling.classic.claimstate import claim_state
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.verdict import Verdict
 from dradash.store.model import HistoryEntry
-from dradash.web.driverstats import Refused
 from dradash.web.presenters import kubectl
 from dradash.web.presenters.filterwords import asked_labels, words
 from dradash.web.presenters.nodelist import class_set, groups_of, pending_verdicts, state_chip, taint_text
@@ -35,7 +36,6 @@ from dradash.web.presenters.words import (
     pod_href,
     row_id,
 )
-from dradash.web.world import World
 
 PARAMS: Final = frozenset({"answer", "q", "page"})
 CLAIMS: Final = 100

@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 from dradash.kinds.node import Node, Taint
+from dradash.reader.world import World
 from dradash.scheduling import nodeset
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.nodecounts import NodeCounts
@@ -18,7 +19,6 @@ from dradash.web.presenters.filterwords import asked_labels
 from dradash.web.presenters.places import places, slots_of
 from dradash.web.presenters.query import Column, Option, Pager, Query, Sorting, columns, options, page_of, sorted_by
 from dradash.web.presenters.words import Chip, class_href, node_href, row_id
-from dradash.web.world import World
 
 PARAMS: Final = frozenset({"label", "class", "state", "q", "sort", "page"})
 READY: Final = "schedulable"

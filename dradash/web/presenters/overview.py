@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from dradash.kinds.registry import KINDS
+from dradash.reader.world import World
 from dradash.scheduling.classic.claimstate import ClaimState, claim_state
 from dradash.scheduling.verdict import Outcome, Verdict
 from dradash.store.model import SYNC, Change, SyncState
@@ -25,7 +26,6 @@ from dradash.web.presenters.words import (
     row_id,
     sync_chip,
 )
-from dradash.web.world import World
 
 TOP_REASONS: Final = 8
 NEGOTIATIONS: Final = 25

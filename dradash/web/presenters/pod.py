@@ -11,6 +11,7 @@ from dradash.kinds.meta import controller_uid
 from dradash.kinds.pod import Pod
 from dradash.kinds.registry import MalformedObject, decode
 from dradash.kinds.schedulingcontext import PodSchedulingContext
+from dradash.reader.world import World
 from dradash.scheduling.classic.claims import driver_of
 from dradash.scheduling.classic.claimstate import MISSING, claim_flags, claim_state
 from dradash.scheduling.classic.negotiation import Negotiation, SeenContext, negotiate
@@ -22,7 +23,6 @@ from dradash.web.presenters import steps as pipeline
 from dradash.web.presenters.claim import AllocationView, allocation_view, seen_claims
 from dradash.web.presenters.claims import Consumer, consumers
 from dradash.web.presenters.words import Actor, Chip, actor, claim_chip, claim_href, href, outcome_chip
-from dradash.web.world import World
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 EVENTS: Final = 20

@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 from dradash.kinds.pod import Pod
+from dradash.reader.world import World
 from dradash.scheduling.verdict import Outcome, Verdict
 from dradash.web.presenters.query import Column, Option, Pager, Query, Sorting, columns, options, page_of, sorted_by
 from dradash.web.presenters.words import (
@@ -22,7 +23,6 @@ from dradash.web.presenters.words import (
     pod_href,
     row_id,
 )
-from dradash.web.world import World
 
 PARAMS: Final = frozenset({"ns", "outcome", "reason", "class", "q", "sort", "page"})
 ANY: Final = "any"  # of the outcome filter: bound and terminating pods as well

@@ -8,10 +8,10 @@ from typing import Final
 import msgspec
 
 from dradash.kinds.registry import KINDS
+from dradash.reader.world import Freshness, World
 from dradash.store.model import SyncState
 from dradash.web.presenters import kubectl
 from dradash.web.presenters.words import Chip, claim_href, pod_href, split, sync_chip
-from dradash.web.world import Freshness, World
 
 SIMILAR: Final = 8
 

@@ -10,10 +10,10 @@ import msgspec
 from dradash.kinds.claim import ResourceClaim
 from dradash.kinds.registry import MalformedObject, decode
 from dradash.kinds.schedulingcontext import PodSchedulingContext
+from dradash.reader.moment import parse, show
 from dradash.scheduling.classic.claimstate import claim_state
 from dradash.scheduling.verdict import Verdict
 from dradash.store.model import HistoryEntry
-from dradash.web.moment import parse, show
 from dradash.web.presenters.query import Query
 from dradash.web.presenters.status import FreshnessView
 from dradash.web.presenters.words import Chip, claim_chip, outcome_chip, plural

@@ -12,7 +12,7 @@ from django import template
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from dradash.web.moment import show
+from dradash.reader.moment import show
 from dradash.web.presenters.words import node_href
 
 register = template.Library()
