@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
@@ -22,6 +22,7 @@ from dradash.store.model import (
     HistoryEntry,
     Lease,
     Loaded,
+    Queue,
     StaleEpoch,
     SyncState,
     Trimmed,
@@ -225,6 +226,11 @@ class MemoryModel:
         elif due.leased_until is not None:
             due.leased_until, due.since = None, at
 
+    def add_figures(self, figures: Mapping[str, float]) -> None:
+        with self._changed:
+            for name, value in figures.items():
+                self._state.figures[name] = self._state.figures.get(name, 0.0) + value
+
     # --- the readers
 
     def load(self) -> Loaded:
@@ -299,6 +305,15 @@ class MemoryModel:
         with self._changed:
             left = self._state.held_until - time.monotonic()
             return Lease(self._state.holder, self._state.epoch, left) if left > 0 else None
+
+    def queue(self) -> Queue:
+        with self._changed:
+            due = self._state.due.values()
+            return Queue(len(due), min((d.since for d in due), default=0.0))
+
+    def figures(self) -> dict[str, float]:
+        with self._changed:
+            return dict(self._state.figures)
 
     def memory(self) -> dict[str, int]:
         with self._changed:

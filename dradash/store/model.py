@@ -6,7 +6,7 @@ server sent them, less managedFields. All times are Unix seconds. Nothing here k
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final, Protocol
 
 import msgspec
@@ -86,6 +86,13 @@ class Lease(msgspec.Struct, frozen=True):
     expires_in: float  # seconds
 
 
+class Queue(msgspec.Struct, frozen=True):
+    """Pods that are due or being judged: how many, and since when the oldest of them (Unix seconds; 0.0: none)."""
+
+    count: int = 0
+    since: float = 0.0
+
+
 class Loaded(msgspec.Struct, frozen=True):
     """Everything at `revision` or a little later (changes after `revision` may already be in it: apply them again)."""
 
@@ -161,6 +168,14 @@ class JudgeModel(Protocol):
         """
 
 
+class CountModel(Protocol):
+    def add_figures(self, figures: Mapping[str, float]) -> None:
+        """Add to counters that all processes share, by name: what the workers do and the web process tells.
+
+        They only grow, until the model is lost. Not atomic with anything else; no change and no revision come of it.
+        """
+
+
 class ReadModel(Protocol):
     def load(self) -> Loaded: ...
 
@@ -209,9 +224,15 @@ class ReadModel(Protocol):
 
     def lease(self) -> Lease | None: ...
 
+    def queue(self) -> Queue:
+        """What waits to be judged. Costs the same however many pods wait."""
+
+    def figures(self) -> dict[str, float]:
+        """The counters that `add_figures` adds to."""
+
     def memory(self) -> dict[str, int]:
         """Bytes by part of the model (objects, changes, history, verdicts, nodesets), for the about page."""
 
 
-class Model(LeaderModel, JudgeModel, ReadModel, Protocol):
+class Model(LeaderModel, JudgeModel, CountModel, ReadModel, Protocol):
     pass

@@ -10,7 +10,7 @@ import msgspec
 from dradash.store.encoding import unpack
 from dradash.store.history import before, in_force, select
 from dradash.store.keys import Keys, text, untext
-from dradash.store.model import SYNC, VERDICTS, Change, HistoryEntry, Lease, Loaded, SyncState, Trimmed
+from dradash.store.model import SYNC, VERDICTS, Change, HistoryEntry, Lease, Loaded, Queue, SyncState, Trimmed
 from dradash.store.records import change_of, entry_of, revision_of, time_of
 
 SCAN: Final = 1000
@@ -18,6 +18,7 @@ PAGE: Final = 100
 NAMES: Final = 200  # objects asked for at once
 RECENT: Final = 8  # entries of each: most objects change seldom
 LONGEST_BLOCK: Final = 30.0
+LEASED: Final = 200  # pods being judged that are looked at: some batches
 
 
 class Commands(Protocol):
@@ -151,6 +152,21 @@ class RedisReader:
         if holder is None or epoch is None:
             return None
         return Lease(untext(holder), int(epoch), max(left, 0) / 1000)
+
+    def queue(self) -> Queue:
+        count, due, leased = self._redis.pipe(
+            ("HLEN", self._keys.due_info),
+            ("ZRANGE", self._keys.due, 0, 0, "WITHSCORES"),
+            ("ZRANGE", self._keys.leased, 0, LEASED - 1),
+        )
+        since = [float(score) for score in due[1:]]
+        if leased:  # ordered by when their lease ends: since when they wait stands in their line
+            lines = self._redis.call("HMGET", self._keys.due_info, *leased)
+            since += [float(line.split(b"\n", 1)[0].split()[1]) for line in lines if line]
+        return Queue(int(count), min(since, default=0.0))
+
+    def figures(self) -> dict[str, float]:
+        return {untext(name): float(value) for name, value in self._redis.call("HGETALL", self._keys.figures).items()}
 
     def memory(self) -> dict[str, int]:
         objects = [self._keys.current(kind.decode()) for kind in self._redis.call("SMEMBERS", self._keys.kinds)]

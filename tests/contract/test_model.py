@@ -739,3 +739,38 @@ def test_memory_is_told_by_part(model: Model) -> None:
     sizes = model.memory()
     assert set(sizes) == {"objects", "changes", "history", "verdicts", "nodesets"}
     assert all(size > 0 for size in sizes.values())
+
+
+def test_the_queue_tells_how_many_pods_wait_and_since_when_the_oldest_does(store: Store) -> None:
+    model = store.open()
+    assert (model.queue().count, model.queue().since) == (0, 0.0)
+    epoch = lead(model)
+    model.apply(epoch, [put("pods", "ns/a")], [DuePod("ns/a")], 10.0)
+    model.apply(epoch, [put("pods", "ns/b")], [DuePod("ns/b")], 12.0)
+    assert (model.queue().count, model.queue().since) == (2, 10.0)
+    model.apply(epoch, [put("pods", "ns/a", again=1)], [DuePod("ns/a")], 20.0)
+    assert model.queue().since == 10.0, "a pod that is due again waits as long as before"
+
+
+def test_a_pod_that_is_being_judged_still_waits(store: Store) -> None:
+    model = store.open()
+    epoch = lead(model)
+    model.apply(epoch, [put("pods", "ns/a")], [DuePod("ns/a")], 10.0)
+    model.load()
+    (taken,) = model.take_due(100.0, 5, 30.0)
+    assert (model.queue().count, model.queue().since) == (1, 10.0)
+    model.put_verdict("ns/a", taken.revision, verdict("ok"), {}, 101.0)
+    assert (model.queue().count, model.queue().since) == (0, 0.0)
+
+
+def test_figures_of_all_processes_add_up_until_the_model_is_lost(store: Store) -> None:
+    one, two = store.open(), store.open()
+    lead(one)
+    revision = one.revision()
+    one.add_figures({"judged": 2, "seconds": 0.25})
+    two.add_figures({"judged": 1})
+    two.add_figures({})
+    assert one.figures() == two.figures() == {"judged": 3.0, "seconds": 0.25}
+    assert one.revision() == revision, "counting is no change of the model"
+    store.wipe()
+    assert one.figures() == {}
