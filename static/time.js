@@ -40,7 +40,7 @@
       // Without storage the focus begins at the top of the page.
     }
     if (at >= slider.end - 1) {
-      location.search = slider.address
+      location.href = location.pathname + (slider.address.length > 1 ? slider.address : '')
       return
     }
     // A change is over at its end: milliseconds are rounded up, as in the links.
