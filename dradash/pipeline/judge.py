@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
 
 from dradash.kinds.pod import Pod
+from dradash.pipeline.figures import Tally
 from dradash.pipeline.ingest import JUDGED_BY, READ
 from dradash.scheduling import nodeset
 from dradash.scheduling.agreement import agreement, last_words
@@ -45,22 +47,30 @@ class Judge:
         replica.catch_up()
         if any(pod.revision > replica.revision for pod in due):
             replica.catch_up(block=CATCH_UP)
+        tally = Tally()
         for pod in due:
-            self._judge_one(pod)
+            started = time.perf_counter()
+            self._judge_one(pod, tally)
+            tally.judged(time.perf_counter() - started)
+        self.model.add_figures(tally.figures)
 
-    def _judge_one(self, due: DuePod) -> None:
+    def _judge_one(self, due: DuePod, tally: Tally) -> None:
         now = self._clock()
+        before = self._replica.verdicts.get(due.pod)
         try:
             verdict, node_sets = self._verdict(due, now)
         except Exception as fault:
             # One pod's fault, whatever it is, must not keep the others from being judged.
             log.exception("judging %s failed", due.pod)
+            tally.failed()
             pod = self._replica.cluster.pods.get(due.pod)
             message = f"{type(fault).__name__}: {str(fault)[:500]}"
             evaluation = failed(due.pod, pod.uid if pod else "", self._replica.revision, message)
             verdict, node_sets = msgspec.structs.replace(evaluation.verdict, judged_at=now, since=now), {}
         sets = {digest: nodeset.to_bytes(nodes) for digest, nodes in node_sets.items()}
-        self.model.put_verdict(due.pod, verdict.revision, msgspec.json.encode(verdict), sets, now)
+        stored = self.model.put_verdict(due.pod, verdict.revision, msgspec.json.encode(verdict), sets, now)
+        if stored and (before is None or before.uid != verdict.uid or _gist(before) != _gist(verdict)):
+            tally.changed(verdict.outcome)
 
     def _verdict(self, due: DuePod, now: float) -> tuple[Verdict, dict[str, int]]:
         evaluation = self._evaluate(due.pod)
