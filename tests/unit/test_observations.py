@@ -180,7 +180,7 @@ def test_the_follower_feeds_what_it_applies_and_takes_samples() -> None:
     scene.look()
     seen = scene.web.follower.observations
     assert seen.drivers.summary(DRIVER, scene.now).last_took == 1.0
-    (taken,) = seen.series.until(float("inf"))
+    *_, taken = seen.series.until(float("inf"))
     assert taken.claims == {"Pending": 1}
     assert taken.waiting == {"gpu": 1}
     assert sum(taken.pending.values()) == 1

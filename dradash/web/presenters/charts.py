@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
+
+T = TypeVar("T")
 
 WIDTH: Final = 600.0
 HEIGHT: Final = 120.0
@@ -100,7 +102,7 @@ def stack(
     return Stack(id_, title, f"{title}. Now {now}; at most {most} in all.", areas, most, start, end, rows[::-1])
 
 
-def thinned(samples: Sequence[tuple[float, Mapping[str, int]]], most: int) -> Sequence[tuple[float, Mapping[str, int]]]:
+def thinned(samples: Sequence[T], most: int) -> Sequence[T]:
     """Evenly chosen samples, the first and the last among them."""
     if len(samples) <= most:
         return samples
