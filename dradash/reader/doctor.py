@@ -23,6 +23,7 @@ from dradash.store.past import Past
 logger = logging.getLogger(__name__)
 
 EVERY: Final = 2.0  # seconds between two looks at most
+FIRST: Final = 0.1  # seconds between two looks at whether there is anything to look at yet
 QUIET: Final = 6.0  # seconds after which time alone is reason enough for a look
 RESOLVED: Final = 5000  # findings that are remembered when they are over
 WOKEN: Final = 500  # pages of single objects that one look wakes
@@ -109,7 +110,8 @@ class Doctor:
     def _examine_past(self, past: Past) -> Report:
         gone = observed.missing_pods(past.cluster, Observed())
         begin = past.at - self._thresholds.window
-        then = observed.read(self._model, observed.wanted(past.cluster), gone, begin, past.at)
+        of = observed.wanted(past.cluster, past.times, begin, gone)
+        then = observed.read(self._model, of, begin, past.at)
         exam = Exam(past.cluster, past.verdicts, past.sync, past.times, then, past.at, self._thresholds)
         return report_of(diagnose(exam), past.at)
 
@@ -126,7 +128,7 @@ class Doctor:
             self._thread.join(EVERY + QUIET)
 
     def _run(self) -> None:
-        while not self._stopped.wait(EVERY):
+        while not self._stopped.wait(EVERY if self._report.at else FIRST):
             if self._is_due():
                 try:
                     self.look()
@@ -175,10 +177,11 @@ class Doctor:
             cluster = world.cluster
             if loaded_anew:
                 self._observer.forget()
-            pods = observed.wanted(cluster) if loaded_anew else []
             gone = observed.missing_pods(cluster, self._observer.observed())
+            begin = now - self._thresholds.window
+            of = observed.wanted(cluster, world.times, begin, gone) if loaded_anew else observed.Wanted(gone=gone)
         try:
-            earlier = observed.read(self._model, pods, gone, now - self._thresholds.window, float("inf"))
+            earlier = observed.read(self._model, of, begin, float("inf"))
         except StoreUnavailable:
             return  # asked again at the next look
         with self._follower.world():

@@ -6,8 +6,10 @@ Changes are noted as they come; what was before this process began is read from 
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
+
+import msgspec
 
 from dradash.kinds.pod import Pod
 from dradash.kinds.registry import MalformedObject, decode
@@ -78,9 +80,25 @@ def _claims_differ(old: Pod, new: Pod) -> bool:
     return old.uid == new.uid and old.status.resource_claim_statuses != new.status.resource_claim_statuses
 
 
-def wanted(cluster: Cluster) -> list[str]:
-    """Pods that negotiate: their contexts' history matters."""
-    return [key for key in cluster.contexts if key in cluster.pods and cluster.pods[key].is_pending]
+class Wanted(msgspec.Struct, frozen=True):
+    """Whose history is asked for. contexts, pods: by key; gone: (UID, key) of pods that do not exist."""
+
+    contexts: Sequence[str] = ()
+    pods: Sequence[str] = ()
+    gone: Sequence[tuple[str, str]] = ()
+
+
+def wanted(
+    cluster: Cluster, times: Mapping[str, Mapping[str, float]], begin: float, gone: Sequence[tuple[str, str]]
+) -> Wanted:
+    """Contexts of pods that negotiate, and pending pods that have changed since `begin`."""
+    pending = [key for key, pod in cluster.pods.items() if pod.is_pending]
+    changed = times.get("pods", {})
+    return Wanted(
+        contexts=[key for key in pending if key in cluster.contexts],
+        pods=[key for key in pending if changed.get(key, begin) >= begin],
+        gone=gone,
+    )
 
 
 def missing_pods(cluster: Cluster, known: Observed) -> list[tuple[str, str]]:
@@ -94,13 +112,13 @@ def missing_pods(cluster: Cluster, known: Observed) -> list[tuple[str, str]]:
     return sorted(found)[:LOOKED_UP]
 
 
-def read(model: ReadModel, pods: Iterable[str], gone: Iterable[tuple[str, str]], start: float, end: float) -> Observed:
+def read(model: ReadModel, of: Wanted, start: float, end: float) -> Observed:
     """The same from the history between `start` and `end`. Raises StoreUnavailable."""
-    contexts, statuses = {}, {}
-    for key in pods:
-        contexts[key] = _contexts(model.history(CONTEXTS, key, start, end, STATES))
-        statuses[key] = _status_changes(model.history("pods", key, start, end, STATES))
-    return Observed(contexts=contexts, statuses=statuses, gone={uid: _gone(model, uid, key, end) for uid, key in gone})
+    return Observed(
+        contexts={key: _contexts(model.history(CONTEXTS, key, start, end, STATES)) for key in of.contexts},
+        statuses={key: _status_changes(model.history("pods", key, start, end, STATES)) for key in of.pods},
+        gone={uid: _gone(model, uid, key, end) for uid, key in of.gone},
+    )
 
 
 def _contexts(entries: Sequence[HistoryEntry]) -> list[SeenContext]:
