@@ -129,14 +129,14 @@ class Doctor:
 
     def _run(self) -> None:
         while not self._stopped.wait(EVERY if self._report.at else FIRST):
-            if self._is_due():
+            if self.is_due():
                 try:
                     self.look()
                 except Exception:
                     # The next look may succeed; the page says how old this one is.
                     logger.exception("looking for findings failed")
 
-    def _is_due(self) -> bool:
+    def is_due(self) -> bool:
         """Nothing new can be said of a state that is not followed any more: time passes there without us."""
         fresh = self._follower.freshness()
         if fresh.state != "live" or not fresh.leader:

@@ -307,6 +307,12 @@ def test_a_held_deletion_says_what_holds_it_and_whether_the_pod_exists() -> None
     assert gone.since == build.NOW
 
 
+def test_a_sentence_that_quotes_a_long_text_is_cut() -> None:
+    words = Agreement(said="x" * 5000, source="event", at=at(5), agrees=False)
+    (found,) = (f for f in look(P, PENDING, CLASS, verdicts=[build.verdict(P, agreement=words)]) if "…" in f.sentence)
+    assert len(found.sentence) < 1000
+
+
 def test_since_when_a_pod_is_gone_is_taken_from_what_was_observed() -> None:
     observed = Observed(gone={P["metadata"]["uid"]: LATER - 30})
     assert "reserved-for-gone" not in codes(look(HELD_BY, observed=observed))

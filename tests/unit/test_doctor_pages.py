@@ -140,6 +140,20 @@ def test_what_happens_while_it_follows_is_noted(scene: Scene) -> None:
     assert found["reserved-for-gone"].since == scene.now
 
 
+def test_nothing_is_looked_for_while_nobody_watches(scene: Scene) -> None:
+    clock = [LATER]
+    doctor = Doctor(scene.web.follower, scene.model, Heard(), Thresholds(), lambda: clock[0])
+    assert doctor.is_due()
+    doctor.look()
+    assert not doctor.is_due()
+    clock[0] += 10
+    assert doctor.is_due()
+    scene.model.release("test", scene.epoch)
+    fresh = current.build(scene.model)
+    fresh.follower.step()
+    assert not Doctor(fresh.follower, scene.model, Heard(), Thresholds(), lambda: clock[0]).is_due()
+
+
 def test_without_the_history_it_looks_all_the_same(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> Any:
         raise StoreUnavailable("gone")
@@ -208,6 +222,18 @@ def test_the_past_has_the_findings_of_then(scene: Scene) -> None:
     finding_page = "/doctor?code=claim-missing&at="
     assert "ml/none does not exist" in get(f"{finding_page}2026-11-30T04:01:00Z")
     assert "ml/none does not exist" not in get(f"{finding_page}2026-11-30T04:01:50Z")
+
+
+def test_a_finding_of_the_past_is_answered_by_the_past_alone(scene: Scene) -> None:
+    finding = only(scene, "claim-missing")
+    scene.now = build.NOW + 100
+    scene.put(build.claim("none", "ml"))
+    scene.look()
+    scene.web.doctor.look(LATER)
+    assert "For <time" in get(f"/doctor/{finding.id}?at=2026-11-30T04:01:00Z")
+    after = get(f"/doctor/{finding.id}?at=2026-11-30T04:01:50Z")
+    assert "does not hold at the moment" in after
+    assert "Resolved" not in after
 
 
 def test_the_pages_of_the_objects_show_their_own_findings(scene: Scene) -> None:

@@ -17,6 +17,7 @@ from dradash.scheduling.doctor.thresholds import Thresholds
 from dradash.scheduling.rfc3339 import seconds
 from dradash.scheduling.verdict import Verdict
 
+LONGEST: Final = 600  # characters of a sentence: it may quote what others wrote
 READABLE: Final = frozenset({"synced", "stale"})  # states in which what is not there may be called absent
 
 
@@ -110,7 +111,7 @@ class Exam:
             id=finding_id(code, *identity),
             code=code,
             severity=rule.severity,
-            sentence=sentence,
+            sentence=sentence if len(sentence) <= LONGEST else f"{sentence[:LONGEST]}…",
             objects=refs[:OBJECTS_LISTED],
             total=len(refs),
             since=since,

@@ -47,7 +47,7 @@ class FindingPage(ShowsFindings):
             return "No such finding", [Part("page", "doctor/_unknown.html", id_)], 404
         report = here.findings(self.at)
         finding = report.by_id.get(id_)
-        resolved = here.doctor.resolved(id_) if finding is None else None
+        resolved = here.doctor.resolved(id_) if finding is None and self.at is None else None
         view = doctor.present_one(
             rule,
             id_,
@@ -56,5 +56,6 @@ class FindingPage(ShowsFindings):
             resolved_at=resolved.at if resolved else 0.0,
             looked_at=report.at,
             thresholds=settings.DRADASH.doctor,
+            past=self.at is not None,
         )
         return rule.title, [Part(n, f"doctor/_{n}.html", view) for n in ("finding", "remedy", "objects")], 200

@@ -27,7 +27,7 @@ SEVERITIES: Final[dict[str, Chip]] = {
     Severity.INFO: Chip("Info", "idle", "dots", "Worth knowing"),
 }
 RESOLVED: Final = Chip("Resolved", "good", "check", "It does not hold any more")
-NOT_SEEN: Final = Chip("Not found now", "idle", "question", "It does not hold, and this process has not seen it hold")
+NOT_SEEN: Final = Chip("Not found", "idle", "question", "It does not hold, and this process has not seen it hold")
 
 
 class ObjectLink(msgspec.Struct, frozen=True):
@@ -100,6 +100,7 @@ class FindingView(msgspec.Struct, frozen=True):
     total: int
     resolved_at: float
     looked_at: float
+    past: bool
     same_code: str
 
 
@@ -250,6 +251,7 @@ def present_one(
     resolved_at: float,
     looked_at: float,
     thresholds: Thresholds,
+    past: bool = False,
 ) -> FindingView:
     state = "holds" if holds else "resolved" if finding else "unseen"
     severity = SEVERITIES[rule.severity]
@@ -270,6 +272,7 @@ def present_one(
         total=finding.total if finding else 0,
         resolved_at=resolved_at,
         looked_at=looked_at,
+        past=past,
         same_code="/doctor?" + urlencode({"code": rule.code}),
     )
 
