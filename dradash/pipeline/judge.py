@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from dradash.kinds.pod import Pod
-from dradash.pipeline.figures import Tally
+from dradash.store.figures import Tally
 from dradash.pipeline.ingest import JUDGED_BY, READ
 from dradash.scheduling import nodeset
 from dradash.scheduling.agreement import agreement, last_words

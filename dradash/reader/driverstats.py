@@ -6,7 +6,7 @@ Everything is kept with its time and within bounds, so that it can also be told 
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -102,6 +102,7 @@ class DriverStats:
 
     def __init__(self, since: float = 0.0) -> None:
         self.since = since
+        self.on_response: Callable[[str, float], None] = lambda _driver, _seconds: None
         self._drivers: dict[str, _Driver] = {}
         self._pairs: OrderedDict[tuple[str, str], _Pair] = OrderedDict()  # (node, driver), oldest refusal first
         self._by_node: dict[str, set[str]] = {}
@@ -154,7 +155,7 @@ class DriverStats:
             if ask is not None:
                 record.negotiations.append(Took(at, max(0.0, at - ask.first)))
                 if ask.owed:
-                    record.responses.append(Took(at, max(0.0, at - ask.owed)))
+                    self._respond(driver, at, ask.owed)
 
     def _ask(self, at: float, key: str, drivers: Mapping[str, str]) -> None:
         asks = self._asks.setdefault(key, {})
@@ -167,11 +168,16 @@ class DriverStats:
         record.moves.add(at)
         ask = self._asks.get(key, {}).get(name)
         if ask is not None and ask.owed:
-            record.responses.append(Took(at, max(0.0, at - ask.owed)))
+            self._respond(driver, at, ask.owed)
             ask.owed = 0.0
         for node in sorted(refused):
             record.refusals.add(at)
             self._refuse(node, driver, Refusal(at, key, name))
+
+    def _respond(self, driver: str, at: float, owed: float) -> None:
+        seconds = max(0.0, at - owed)
+        self._of(driver).responses.append(Took(at, seconds))
+        self.on_response(driver, seconds)
 
     def _refuse(self, node: str, driver: str, refusal: Refusal) -> None:
         pair = self._pairs.setdefault((node, driver), _Pair())

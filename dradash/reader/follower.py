@@ -25,7 +25,8 @@ logger = logging.getLogger(__name__)
 BLOCK: Final = 1.0  # seconds that one wait for changes lasts: as old as "checked" may get while nothing changes
 FIRST_RETRY: Final = 0.25
 LAST_RETRY: Final = 5.0
-LEASE_EVERY: Final = 2.0  # seconds between looks at who watches the cluster
+LEASE_EVERY: Final = 2.0  # seconds between looks at who watches the cluster and at what waits to be judged
+OVERDUE: Final = 15.0  # seconds after which a pod should have been judged, also behind a big wave
 HISTORY_READ: Final = 100  # newest entries of one object that the drivers' record begins with
 CHANGES_READ: Final = 5000  # newest changes that the counts over time begin with: half a second
 ANNOUNCE_EVERY: Final = 0.05  # seconds: a long catch-up wakes the sockets in between
@@ -70,7 +71,7 @@ class Follower:
     def version(self) -> tuple[str, int, str, str]:
         """Equal versions give equal pages, ages aside."""
         now = self._freshness
-        return self._replica.instance, self._replica.revision, now.state, now.leader
+        return self._replica.instance, self._replica.revision, now.state, f"{now.leader} {now.overdue}"
 
     # --- following -------------------------------------------------------------------------------------------------
 
@@ -155,6 +156,13 @@ class Follower:
         if leader != self._freshness.leader:
             self._freshness = msgspec.structs.replace(self._freshness, leader=leader, leader_since=now)
             self._pending.add(topics.EVERYTHING)
+        queue = self._model.queue()
+        overdue = queue.count > 0 and now - queue.since > OVERDUE
+        if overdue != self._freshness.overdue:
+            self._pending.add(topics.EVERYTHING)
+        self._freshness = msgspec.structs.replace(
+            self._freshness, due=queue.count, due_since=queue.since, overdue=overdue
+        )
 
     def _collect(self, applied: Applied) -> None:
         self.observations.feed(applied, self._replica.cluster)

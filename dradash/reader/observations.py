@@ -30,6 +30,7 @@ class Observations:
     def __init__(self) -> None:
         self.drivers = DriverStats()
         self.series = Series()
+        self.on_response: Callable[[str, float], None] = lambda _driver, _seconds: None  # driver, how long it took
 
     def feed(self, applied: Applied, cluster: Cluster) -> None:
         change = applied.change
@@ -63,6 +64,10 @@ class Observations:
                 if claim is not None:
                     entries += [("resourceclaims", claim.key, e) for e in history("resourceclaims", claim.key)]
         self._replay(entries, cluster)
+        self.drivers.on_response = self._heard  # what was replayed was heard before
+
+    def _heard(self, driver: str, seconds: float) -> None:
+        self.on_response(driver, seconds)
 
     def _replay(self, entries: list[tuple[str, str, HistoryEntry]], cluster: Cluster) -> None:
         before: dict[tuple[str, str], PodSchedulingContext | ResourceClaim | None] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dradash.kinds.pod import Pod
-from dradash.pipeline.figures import CHANGED, FAILED, JUDGING_LE, JUDGING_SUM, STORED
+from dradash.store.figures import CHANGED, FAILED, JUDGING_LE, JUDGING_SUM, STORED
 from dradash.pipeline.judge import Judge
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.evaluate import evaluate

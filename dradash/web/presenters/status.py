@@ -35,6 +35,8 @@ class FreshnessView(msgspec.Struct, frozen=True):
     failing_since: float
     leaderless: bool
     leader_since: float
+    overdue: int  # pods that wait to be judged for longer than they should, ...
+    overdue_since: float  # ... and since when
     unknown: tuple[UnknownKind, ...]
 
 
@@ -72,6 +74,8 @@ def present(freshness: Freshness, sync: Mapping[str, SyncState], cluster: str) -
         failing_since=freshness.failing_since,
         leaderless=freshness.state == "live" and not freshness.leader,
         leader_since=freshness.leader_since,
+        overdue=freshness.due if freshness.overdue and freshness.state == "live" else 0,
+        overdue_since=freshness.due_since,
         unknown=tuple(unknown),
     )
 
