@@ -35,8 +35,10 @@ class NodeCounts:
 
     def of_all(self, slots: Iterable[int]) -> dict[int, int]:
         """Counts of these slots; for many of them quicker than one by one."""
-        digits = [bin(plane)[:1:-1] for plane in self._planes]
-        return {
-            slot: sum(1 << i for i, text in enumerate(digits) if slot < len(text) and text[slot] == "1")
-            for slot in slots
-        }
+        if not self._planes:
+            return dict.fromkeys(slots, 0)
+        # Column by column of the planes' binary digits, each column read as one number.
+        width = max(plane.bit_length() for plane in self._planes)
+        digits = [format(plane, f"0{width}b")[::-1] for plane in reversed(self._planes)]
+        numbers = [int("".join(column), 2) for column in zip(*digits, strict=True)]
+        return {slot: numbers[slot] if slot < width else 0 for slot in slots}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 from urllib.parse import urlencode
@@ -150,11 +150,10 @@ class _Counts(msgspec.Struct, frozen=True):
 
 
 def count(world: World) -> _Counts:
-    claims: dict[str, Counter[str]] = {}
+    claims: defaultdict[str, Counter[str]] = defaultdict(Counter)
     proven = set()
     for claim in world.cluster.claims.values():
-        of_class = claims.setdefault(claim.spec.resource_class_name, Counter())
-        of_class[claim_state(claim)] += 1
+        claims[claim.spec.resource_class_name][claim_state(claim)] += 1
         if claim.status.allocation is not None:
             proven.add(claim.status.driver_name)
     waiting = Counter(c for _, v in pending_verdicts(world) for c in _classes_of(v))

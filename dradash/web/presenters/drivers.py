@@ -6,7 +6,7 @@ process has seen (reader/driverstats.py), up to the moment that the page shows.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -128,11 +128,11 @@ def items(world: World, stats: DriverStats, now: float, *, live: bool) -> list[I
     classes: dict[str, list[str]] = {}
     for name, of in sorted(cluster.classes.items()):
         classes.setdefault(of.driver_name, []).append(name)
-    claims: dict[str, Counter[str]] = {}
+    claims: defaultdict[str, Counter[str]] = defaultdict(Counter)
     proven = set()
     for claim in cluster.claims.values():
         driver = driver_of(claim, cluster)
-        claims.setdefault(driver, Counter())[claim_state(claim)] += 1
+        claims[driver][claim_state(claim)] += 1
         if claim.status.allocation is not None:
             proven.add(driver)
     debts = owed(all_talks(world, stats if live else None))

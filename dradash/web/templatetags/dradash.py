@@ -6,14 +6,15 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, Final
 
 from django import template
-from django.utils.html import escape, format_html
+from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from dradash.reader.moment import show
-from dradash.web.presenters.words import node_href
+from dradash.web.presenters.words import Actor, Chip, node_href
 
 register = template.Library()
 
@@ -102,18 +103,34 @@ def _cell(name: str, kind: int) -> str:
 
 
 @register.simple_tag
+@lru_cache(maxsize=256)
 def icon(name: str) -> SafeString:
     return format_html('<svg class="icon" aria-hidden="true"><use href="#i-{}"></use></svg>', name)
 
 
-@register.inclusion_tag("_chip.html")
-def chip(value: object, big: bool = False) -> dict[str, object]:
-    return {"chip": value, "big": big}
+# Chips and actors are in every row of every list: as templates they would take most of a page's time.
 
 
-@register.inclusion_tag("_actor.html")
-def actor(value: object) -> dict[str, object]:
-    return {"actor": value}
+@register.simple_tag
+@lru_cache(maxsize=1024)
+def chip(value: Chip, big: bool = False) -> SafeString:
+    title = format_html(' title="{}"', value.title) if value.title else ""
+    size = " chip-big" if big else ""
+    return format_html(
+        '<span class="chip tone-{}{}"{}>{}{}</span>', value.tone, size, title, icon(value.icon), value.text
+    )
+
+
+@register.simple_tag
+@lru_cache(maxsize=1024)
+def actor(value: Actor | None) -> SafeString:
+    if not value:
+        return mark_safe('<span class="muted">unknown</span>')
+    names = format_html_join("", " <code>{}</code>", ((name,) for name in value.names[:3]))
+    more = " …" if len(value.names) > 3 else ""
+    return format_html(
+        '<span class="actor" title="{}">{}<b>{}</b>{}{}</span>', value.what, icon(value.icon), value.who, names, more
+    )
 
 
 @register.inclusion_tag("_copy.html")
