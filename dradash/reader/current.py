@@ -25,6 +25,7 @@ T = TypeVar("T")
 NODE_SETS: Final = 2000  # kept in memory; a set of 5,000 nodes is 625 bytes
 HISTORY_ENTRIES: Final = 200
 PASTS: Final = 6  # moments kept in memory; each is a whole cluster
+UNSETTLED_FOR: Final = 1.0  # seconds that an earlier look at a moment is believed before it is settled
 SETTLED_AFTER: Final = 10.0  # seconds until no more changes with an earlier time are expected
 
 
@@ -65,24 +66,27 @@ class NodeSets:
 
 
 class Pasts:
-    """The last few moments that somebody looked at. A moment that is over does not change any more."""
+    """The last few moments that somebody looked at. A moment that is over does not change any more.
+
+    One that has only just been is kept for as long as a page is made of it.
+    """
 
     def __init__(self, follower: Follower, model: ReadModel, clock: Callable[[], float] = time.time) -> None:
         self._follower, self._model, self._clock = follower, model, clock
-        self._known: OrderedDict[tuple[str, float], Past] = OrderedDict()
+        self._known: OrderedDict[tuple[str, float], tuple[Past, float]] = OrderedDict()  # with when it was rebuilt
         self._lock = threading.Lock()
 
     def get(self, at: float) -> Past:
         with self._lock:  # one at a time: rebuilding a large cluster is work for one core
             key = (self._follower.version()[0], at)
-            if key in self._known:
-                self._known.move_to_end(key)
-                return self._known[key]
-            past = self._follower.rebuild(self._model, at)
-            if self._clock() - at > SETTLED_AFTER:
-                self._known[key] = past
+            past, made = self._known.get(key, (None, 0.0))
+            if past is None or (made - at < SETTLED_AFTER and self._clock() - made > UNSETTLED_FOR):
+                made = self._clock()
+                past = self._follower.rebuild(self._model, at)
+                self._known[key] = past, made
                 if len(self._known) > PASTS:
                     self._known.popitem(last=False)
+            self._known.move_to_end(key)
             return past
 
 

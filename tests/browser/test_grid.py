@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, expect
 
 from tests import build
 from tests.browser.conftest import Site
+from tests.browser.test_accessibility import in_each_look
 from tests.scene import Scene
 
 Show = Callable[[Scene], Site]
@@ -148,4 +149,12 @@ def test_ten_thousand_nodes_are_one_element_each_and_answer_at_once(browser: Bro
     page.keyboard.press("ArrowDown")
     expect(page.locator("#cell-says")).to_contain_text("pass")
     assert site.complaints == []
+    page.close()
+
+
+@pytest.mark.parametrize("count", [12, 200, 1600])  # with names in the cells, as squares, as small ones
+def test_axe_finds_nothing_in_the_grid(browser: Browser, show: Show, count: int) -> None:
+    page = show(make_scene(count)).open(browser, PATH)
+    page.evaluate("document.querySelectorAll('main details').forEach(d => { d.open = true })")
+    assert in_each_look(page) == {}
     page.close()

@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 from dradash.reader.moment import show as rfc3339
 from tests import build
 from tests.browser.conftest import Site
+from tests.browser.test_accessibility import in_each_look
 from tests.scene import Scene
 
 Show = Callable[[Scene], Site]
@@ -134,3 +135,12 @@ def test_pages_of_the_past_do_not_scroll_sideways(browser: Browser, site: Site, 
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         page.close()
     assert site.complaints == []
+
+
+@pytest.mark.parametrize("path", ["/ns/ml/pods/train?at={at}&with={then}", "/compare?at={at}&with={then}", "/compare"])
+def test_axe_finds_nothing_in_the_past(browser: Browser, site: Site, path: str) -> None:
+    address = path.format(at=rfc3339(build.NOW + 1300), then=rfc3339(build.NOW + 60))
+    page = past(site, browser, address)
+    page.evaluate("document.querySelectorAll('main details').forEach(d => { d.open = true })")
+    assert in_each_look(page) == {}
+    page.close()

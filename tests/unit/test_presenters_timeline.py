@@ -128,6 +128,7 @@ def test_an_open_live_page_is_not_sent_a_new_slider_each_second() -> None:
 def test_a_page_without_an_object_offers_steps_that_are_kept() -> None:
     line = timeline(Query(), 500.0, 1000.0, None, None)
     assert [o.text for o in line.offers] == ["1 minute earlier", "5 minutes earlier"]
+    assert [o.compare for o in line.offers] == [f"/compare?with=1970-01-01T00%3A{m}%3A00Z" for m in ("16", "12")]
     past = timeline(Query(), 0.0, 5000.0, 600.0, None)
     assert [o.text for o in past.offers] == [
         "1 minute earlier",

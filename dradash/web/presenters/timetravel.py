@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
+from urllib.parse import urlencode
 
 import msgspec
 
@@ -19,6 +20,7 @@ from dradash.web.presenters.status import FreshnessView
 from dradash.web.presenters.words import Chip, claim_chip, outcome_chip, plural
 
 LISTED: Final = 40  # marks that are also links; the others are only on the slider
+COMPARE: Final = "/compare"
 GONE: Final = Chip("Gone", "idle", "trash")
 STEPS: Final = ((60, "1 minute"), (300, "5 minutes"), (900, "15 minutes"), (3600, "1 hour"), (21600, "6 hours"))
 
@@ -54,8 +56,11 @@ class Mark(msgspec.Struct, frozen=True):
 
 
 class Offer(msgspec.Struct, frozen=True):
+    """compare: what has changed in the cluster since then, "" for a moment of the past's own neighbourhood."""
+
     text: str
     href: str
+    compare: str = ""
 
 
 class Tick(msgspec.Struct, frozen=True):
@@ -198,9 +203,12 @@ def _marks(query: Query, changed: Sequence[tuple[float, Chip]], start: float, at
 
 def _offers(query: Query, start: float, end: float, at: float | None) -> tuple[Offer, ...]:
     origin = end if at is None else at
-    found = [
-        Offer(f"{text} earlier", query.link(at=show(origin - back))) for back, text in STEPS if origin - back > start
-    ]
+    found = []
+    for back, text in STEPS:
+        if origin - back > start:
+            moment = show(origin - back)
+            since = f"{COMPARE}?{urlencode({'with': moment})}" if at is None else ""
+            found.append(Offer(f"{text} earlier", query.link(at=moment), since))
     if at is not None:
         found += [Offer(f"{text} later", query.link(at=show(at + back))) for back, text in STEPS[:3] if at + back < end]
     return tuple(found)
