@@ -10,13 +10,13 @@ from typing import Final
 import msgspec
 
 from dradash.kinds.pod import Pod
-from dradash.store.figures import Tally
 from dradash.pipeline.ingest import JUDGED_BY, READ
 from dradash.scheduling import nodeset
 from dradash.scheduling.agreement import agreement, last_words
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.evaluate import evaluate, failed, malformed, unknown
 from dradash.scheduling.verdict import Evaluation, HintNote, Verdict
+from dradash.store.figures import Tally
 from dradash.store.model import DuePod, Model
 from dradash.store.replica import Replica
 

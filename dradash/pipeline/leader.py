@@ -14,8 +14,8 @@ from typing import Final, Protocol
 
 from dradash.informer.run import Informer
 from dradash.informer.sink import Sink
-from dradash.store.figures import ELECTED
 from dradash.pipeline.ingest import Ingest
+from dradash.store.figures import ELECTED
 from dradash.store.model import Model, StaleEpoch, StoreUnavailable
 
 log = logging.getLogger(__name__)
