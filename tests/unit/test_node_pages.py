@@ -11,8 +11,8 @@ from dradash.reader import current
 from dradash.reader.moment import show
 from dradash.scheduling.nodecounts import NodeCounts
 from dradash.scheduling.nodeset import of_slots
+from dradash.scheduling.places import places, slots_of
 from dradash.web.presenters.filterwords import words
-from dradash.web.presenters.places import places, slots_of
 from tests import build
 from tests.scene import Scene
 from tests.unit import html

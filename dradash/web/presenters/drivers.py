@@ -13,13 +13,13 @@ from typing import Final
 import msgspec
 
 from dradash.reader.driverstats import DriverStats, Refused, Summary
+from dradash.reader.talks import LATE, Talk, all_talks
 from dradash.reader.world import World
 from dradash.scheduling.classic.awaiting import Stage
 from dradash.scheduling.classic.claims import driver_of
 from dradash.scheduling.classic.claimstate import claim_state
 from dradash.web.presenters.charts import Histogram, Spark, histogram, per_slot, spark
 from dradash.web.presenters.classes import PodRow, StateCount, states, waiting_pods
-from dradash.web.presenters.negotiations import LATE, Talk, all_talks
 from dradash.web.presenters.query import Column, Pager, Query, Sorting, columns, page_of, sorted_by
 from dradash.web.presenters.words import Chip, class_href, driver_href, negotiation_href, node_href, row_id
 

@@ -10,6 +10,8 @@ import msgspec
 from dradash.kinds.registry import MalformedObject, decode
 from dradash.kinds.schedulingcontext import PodSchedulingContext
 from dradash.reader.driverstats import DriverStats, Summary
+from dradash.reader.histories import seen_claims, seen_contexts
+from dradash.reader.talks import Talk, talk
 from dradash.reader.world import World
 from dradash.scheduling.classic.awaiting import SCHEDULER
 from dradash.scheduling.classic.claimstate import MISSING, claim_state
@@ -17,9 +19,7 @@ from dradash.scheduling.classic.invariants import Invariant, InvariantCode, brok
 from dradash.scheduling.classic.negotiation import SeenContext, Turn, negotiate
 from dradash.store.model import HistoryEntry
 from dradash.web.presenters import kubectl
-from dradash.web.presenters.claim import seen_claims
-from dradash.web.presenters.negotiations import STATES, Move, Talk, move, talk
-from dradash.web.presenters.pod import seen_contexts
+from dradash.web.presenters.negotiations import STATES, Move, move
 from dradash.web.presenters.query import Query
 from dradash.web.presenters.steps import as_yaml
 from dradash.web.presenters.words import (

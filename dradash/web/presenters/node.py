@@ -15,12 +15,12 @@ from dradash.reader.world import World
 from dradash.scheduling.classic.claims import driver_of
 from dradash.scheduling.classic.claimstate import claim_state
 from dradash.scheduling.cluster import Cluster
+from dradash.scheduling.places import class_set, places
 from dradash.scheduling.verdict import Verdict
 from dradash.store.model import HistoryEntry
 from dradash.web.presenters import kubectl
 from dradash.web.presenters.filterwords import asked_labels, words
-from dradash.web.presenters.nodelist import class_set, groups_of, pending_verdicts, state_chip, taint_text
-from dradash.web.presenters.places import places
+from dradash.web.presenters.nodelist import groups_of, pending_verdicts, state_chip, taint_text
 from dradash.web.presenters.query import Option, Pager, Query, options, page_of
 from dradash.web.presenters.steps import as_yaml
 from dradash.web.presenters.words import (

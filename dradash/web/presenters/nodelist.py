@@ -13,10 +13,9 @@ from dradash.reader.world import World
 from dradash.scheduling import nodeset
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.nodecounts import NodeCounts
-from dradash.scheduling.nodetable import InvalidSelector
+from dradash.scheduling.places import class_sets, places, slots_of
 from dradash.scheduling.verdict import NodeGroup, Verdict
 from dradash.web.presenters.filterwords import asked_labels
-from dradash.web.presenters.places import places, slots_of
 from dradash.web.presenters.query import Column, Option, Pager, Query, Sorting, columns, options, page_of, sorted_by
 from dradash.web.presenters.words import Chip, class_href, node_href, row_id
 
@@ -106,21 +105,6 @@ class Facts(msgspec.Struct, frozen=True):
     refusals: Mapping[str, int]
     filters: NodeFilters
     known: int
-
-
-def class_sets(cluster: Cluster) -> dict[str, int]:
-    """Class -> the nodes that its suitableNodes leave; none for an invalid selector."""
-    return {name: class_set(cluster, name) for name in cluster.classes}
-
-
-def class_set(cluster: Cluster, name: str) -> int:
-    selector = cluster.classes[name].suitable_nodes
-    if selector is None:
-        return cluster.nodes.all
-    try:
-        return cluster.nodes.matching(selector)
-    except InvalidSelector:
-        return 0
 
 
 def groups_of(verdict: Verdict | None) -> tuple[NodeGroup, ...]:

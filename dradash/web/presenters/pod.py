@@ -7,10 +7,10 @@ from typing import Final
 
 import msgspec
 
-from dradash.kinds.meta import controller_uid
 from dradash.kinds.pod import Pod
 from dradash.kinds.registry import MalformedObject, decode
 from dradash.kinds.schedulingcontext import PodSchedulingContext
+from dradash.reader.histories import seen_claims, seen_contexts
 from dradash.reader.world import World
 from dradash.scheduling.classic.claims import driver_of
 from dradash.scheduling.classic.claimstate import MISSING, claim_flags, claim_state
@@ -20,7 +20,7 @@ from dradash.store.model import HistoryEntry
 from dradash.web.presenters import kubectl
 from dradash.web.presenters import nodes as node_groups
 from dradash.web.presenters import steps as pipeline
-from dradash.web.presenters.claim import AllocationView, allocation_view, seen_claims
+from dradash.web.presenters.claim import AllocationView, allocation_view
 from dradash.web.presenters.claims import Consumer, consumers
 from dradash.web.presenters.words import Actor, Chip, actor, claim_chip, claim_href, href, outcome_chip
 
@@ -265,19 +265,6 @@ def _headline(pod: Pod, verdict: Verdict | None, context: PodSchedulingContext |
         deleting=pod.metadata.deletion_timestamp or "",
         waiting=verdict is not None and verdict.outcome not in (Outcome.BOUND, Outcome.TERMINATING),
     )
-
-
-def seen_contexts(history: Sequence[HistoryEntry], uid: str) -> list[SeenContext]:
-    """States of this pod's context: an earlier pod of the same name had negotiations of its own."""
-    seen = []
-    for entry in history:
-        try:
-            context = decode(PodSchedulingContext, entry.object)
-        except MalformedObject:
-            continue
-        if controller_uid(context.metadata) in (uid, None):
-            seen.append(SeenContext(entry.at, None if entry.type == "DELETED" else context))
-    return seen
 
 
 def _negotiation(facts: PodFacts, history: PodHistory) -> Negotiation:

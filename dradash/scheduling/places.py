@@ -1,4 +1,4 @@
-"""Which claims can be used on which nodes: allocations grouped by what they ask of a node."""
+"""Which claims can be used on which nodes (allocations grouped by what they ask of a node), and which class where."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from dradash.kinds.claim import ResourceClaim
 from dradash.kinds.node import Node
 from dradash.kinds.selectors import NodeSelector
 from dradash.scheduling import nodeset
+from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.nodecounts import NodeCounts
 from dradash.scheduling.nodeselector import NAME_FIELD
 from dradash.scheduling.nodetable import InvalidSelector, NodeTable
@@ -95,3 +96,18 @@ def slots_of(nodes: int, table: NodeTable) -> list[tuple[int, Node]]:
     """(slot, node) of each existing node in the set."""
     slots = nodeset.slots(nodes & table.all)
     return list(zip(slots, (table.by_name[name] for name in table.slot_names(slots)), strict=True))
+
+
+def class_sets(cluster: Cluster) -> dict[str, int]:
+    """Class -> the nodes that its suitableNodes leave; none for an invalid selector."""
+    return {name: class_set(cluster, name) for name in cluster.classes}
+
+
+def class_set(cluster: Cluster, name: str) -> int:
+    selector = cluster.classes[name].suitable_nodes
+    if selector is None:
+        return cluster.nodes.all
+    try:
+        return cluster.nodes.matching(selector)
+    except InvalidSelector:
+        return 0
