@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -352,8 +353,7 @@ def test_it_never_raises_and_its_findings_are_sound(seed: int, size: int, skew: 
 
 
 def test_the_page_of_codes_is_made_from_the_rules() -> None:
-    with open("docs/doctor.md", encoding="utf-8") as page:
-        written = page.read()
+    written = (Path(__file__).parents[2] / "docs/doctor.md").read_text(encoding="utf-8")
     assert written == document(), "run: python -m dradash.scheduling.doctor.document > docs/doctor.md"
     assert set(MEANINGS) == set(Thresholds.__struct_fields__)
     assert {r.threshold for r in RULES.values()} - {""} <= set(MEANINGS)
