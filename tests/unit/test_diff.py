@@ -37,6 +37,11 @@ CASES: tuple[tuple[build.Obj | None, build.Obj, tuple[str, ...]], ...] = (
     (None, build.node("n"), ()),
     (C, build.claim("c", allocation=build.allocation("node-3")), ("allocation set on node-3",)),
     (C, build.claim("c", allocation=build.allocation()), ("allocation set on every node",)),
+    (
+        C,
+        build.claim("c", allocation=build.allocation() | {"availableOnNodes": build.with_labels(rack="7")}),
+        ("allocation set on nodes where label rack is 7",),
+    ),
     (build.claim("c", allocation=build.allocation("n")), C, ("allocation taken back",)),
     (
         build.claim("c", allocation=build.allocation("n")),

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dradash.kinds.registry import decode
 from dradash.kinds.schedulingcontext import PodSchedulingContext
 from dradash.scheduling.classic.negotiation import SeenContext
 from dradash.scheduling.doctor.diagnose import diagnose
@@ -164,6 +165,11 @@ CASES: dict[str, tuple[tuple[build.Obj, ...], tuple[build.Obj, ...], dict[str, A
         (P, PENDING, CLASS, build.context(P, potential=["node-0"], selected="node-0", unsuitable={"gpu": []})),
         {},
     ),
+    "no-node-suits": (
+        (P, PENDING, CLASS, build.context(P, potential=["node-0", "node-1"], unsuitable={"gpu": ["node-0", "node-1"]})),
+        (P, PENDING, CLASS, build.context(P, potential=["node-0", "node-1"], unsuitable={"gpu": ["node-0"]})),
+        {},
+    ),
     "potential-nodes-cut": (
         (P, PENDING, CLASS, build.context(P, potential=MANY, unsuitable={"gpu": []})),
         (P, PENDING, CLASS, build.context(P, potential=MANY[:127], unsuitable={"gpu": []})),
@@ -312,6 +318,13 @@ def test_a_sentence_that_quotes_a_long_text_is_cut() -> None:
     words = Agreement(said="x" * 5000, source="event", at=at(5), agrees=False)
     (found,) = (f for f in look(P, PENDING, CLASS, verdicts=[build.verdict(P, agreement=words)]) if "…" in f.sentence)
     assert len(found.sentence) < 1000
+
+
+def test_a_refusal_of_every_node_is_as_old_as_its_first_answer() -> None:
+    states = [build.context(P, potential=["a"], unsuitable={"gpu": [n]}) for n in ("x", "a", "a")]
+    history = [SeenContext(LATER - 300 + 100 * i, decode(PodSchedulingContext, s)) for i, s in enumerate(states)]
+    found = look(P, PENDING, CLASS, states[-1], observed=Observed(contexts={"default/p": history}))
+    assert next(f.since for f in found if f.code == "no-node-suits") == LATER - 200
 
 
 def test_since_when_a_pod_is_gone_is_taken_from_what_was_observed() -> None:

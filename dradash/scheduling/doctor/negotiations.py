@@ -40,6 +40,7 @@ def check(exam: Exam) -> Iterator[Finding]:
             least = float(getattr(exam.thresholds, threshold)) if threshold else 0.0
             if exam.for_longer(one.since, least):
                 yield _finding(exam, code, one, context, claims)
+        yield from _nothing_left(exam, context, claims, history)
         yield from _flapping(exam, context, history)
 
 
@@ -73,6 +74,42 @@ def _finding(
         resource_class=claim.spec.resource_class_name if claim else "",
         driver=driver_of(claim, exam.cluster) if claim else "",
     )
+
+
+def _suits_nowhere(context: PodSchedulingContext | None, claim: str) -> bool:
+    potential = context.spec.potential_nodes if context else ()
+    answers = context.status.resource_claims if context and potential else ()
+    return any(set(potential) <= set(s.unsuitable_nodes) for s in answers if s.name == claim)
+
+
+def _nothing_left(
+    exam: Exam,
+    context: PodSchedulingContext,
+    claims: dict[str, ResourceClaim | None],
+    history: Sequence[SeenContext],
+) -> Iterator[Finding]:
+    for name, claim in claims.items():
+        if claim is None or claim.status.allocation is not None or not _suits_nowhere(context, name):
+            continue
+        since = history[-1].at
+        for seen in reversed(history):
+            if not _suits_nowhere(seen.context, name):
+                break
+            since = seen.at
+        if exam.for_longer(since, exam.thresholds.silent):
+            driver = driver_of(claim, exam.cluster)
+            number = len(context.spec.potential_nodes)
+            nodes = "the only proposed node" if number == 1 else f"all {number} proposed nodes"
+            yield exam.finding(
+                "no-node-suits",
+                (identity(context), name),
+                f"Pod {context.key}: {driver or 'the driver'} finds {nodes} unsuitable for claim {name}.",
+                (Ref(CONTEXTS, context.key), Ref("pods", context.key), Ref("resourceclaims", claim.key)),
+                since,
+                namespace=context.namespace,
+                resource_class=claim.spec.resource_class_name,
+                driver=driver,
+            )
 
 
 def _flapping(exam: Exam, context: PodSchedulingContext, history: Sequence[SeenContext]) -> Iterator[Finding]:

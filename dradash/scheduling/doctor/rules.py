@@ -236,6 +236,15 @@ _RULES: Final = (
         ("podschedulingcontexts",),
     ),
     Rule(
+        "no-node-suits",
+        "Driver finds every proposed node unsuitable",
+        _WARNING,
+        "A driver has answered that each of the potential nodes is unsuitable for a claim: nothing is left to select.",
+        "See what the driver lacks (free devices, parameters that no device fits), or let other nodes be proposed.",
+        "silent",
+        ("podschedulingcontexts", "resourceclaims"),
+    ),
+    Rule(
         "potential-nodes-cut",
         "List of potential nodes is cut",
         _INFO,

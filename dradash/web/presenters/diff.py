@@ -17,10 +17,12 @@ from dradash.kinds.resourceclass import ResourceClass
 from dradash.kinds.schedulingcontext import PodSchedulingContext
 from dradash.scheduling.verdict import ActsNext, Verdict
 from dradash.store.model import SYNC, VERDICTS, SyncState
+from dradash.web.presenters import filterwords
 from dradash.web.presenters.fielddiff import difference
 
 FIELDS: Final = 3  # of an object that changed in none of the ways that have words
 NAMES: Final = 3
+_NODE_NAMES: Final = frozenset({"metadata.name", "kubernetes.io/hostname"})
 LONGEST: Final = 300  # characters of one sentence
 
 Words = Iterator[str]
@@ -192,9 +194,11 @@ def _where(allocation: AllocationResult) -> str:
     selector = allocation.available_on_nodes
     if selector is None:
         return "on every node"
-    fields = [r for t in selector.node_selector_terms for r in t.match_fields if r.key == "metadata.name"]
-    names = [v for r in fields if r.operator == "In" for v in r.values]
-    return f"on {_names(names)}" if names else "on nodes by label"
+    asked = [r for t in selector.node_selector_terms for r in (*t.match_fields, *t.match_expressions)]
+    names = [v for r in asked if r.operator == "In" for v in r.values]
+    if asked and all(r.operator == "In" and r.key in _NODE_NAMES for r in asked):
+        return f"on {_names(names)}"
+    return f"on nodes where {' or '.join(filterwords.words(selector)) or 'nothing holds'}"
 
 
 def _context(old: PodSchedulingContext, new: PodSchedulingContext) -> Words:
