@@ -105,6 +105,15 @@
     waiting = setTimeout(function () { go(read(document.getElementById('time-slider'))) }, REST)
   })
 
+  // From everywhere on the page: [ is the change before, ] the next one.
+  document.addEventListener('keydown', function (event) {
+    if (event.altKey || event.ctrlKey || event.metaKey || (event.key !== '[' && event.key !== ']')) return
+    if (/^(input|select|textarea)$/i.test(event.target.tagName) && event.target.type !== 'range') return
+    if (document.querySelector('dialog[open]')) return
+    var link = document.querySelector('.timeline a[rel=' + (event.key === '[' ? 'prev' : 'next') + ']')
+    if (link) link.click()
+  })
+
   function show() {
     var input = document.getElementById('time-slider')
     if (!input || !input.hidden) return

@@ -25,7 +25,7 @@ class BeforeHistory(Exception):
 
 
 class Past:
-    """A web.world.World at `at` (Unix seconds). The states of the watch (sync) are not part of history: today's.
+    """A reader.world.World at `at` (Unix seconds). The states of the watch (sync) are not part of history: today's.
 
     revision: the last one that had been applied, 0 when the change stream does not reach back to it.
     """

@@ -58,6 +58,21 @@ def test_arrow_keys_on_the_slider_go_back_from_change_to_change_and_end_is_now(b
     page.close()
 
 
+def test_brackets_go_from_change_to_change_but_not_while_somebody_types(browser: Browser, site: Site) -> None:
+    page = site.open(browser, "/ns/ml/pods/train")
+    page.keyboard.press("[")
+    expect(page.locator("#headline")).to_contain_text("Bound")
+    expect(page.locator(".past-bar")).to_be_visible()
+    page.keyboard.press("[")
+    expect(page.locator("#headline")).to_contain_text("Schedulable")
+    page.keyboard.press("]")
+    expect(page.locator("#headline")).to_contain_text("Bound")
+    page.locator("#go-to summary").click()
+    page.get_by_label("Go to a time").press_sequentially("[")
+    expect(page.get_by_label("Go to a time")).to_have_value("[")
+    page.close()
+
+
 def test_a_drag_to_the_beginning_shows_the_beginning(browser: Browser, site: Site) -> None:
     page = site.open(browser, "/ns/ml/pods/train")
     box = page.locator("#time-slider").bounding_box()

@@ -50,6 +50,11 @@ def fields(before: dict[str, Any], after: dict[str, Any]) -> list[tuple[str, str
         ),
         # what every write changes
         ({"metadata": {"resourceVersion": "1"}}, {"metadata": {"resourceVersion": "2"}}, []),
+        (
+            {"conditions": [{"type": "Ready", "lastHeartbeatTime": "1"}]},
+            {"conditions": [{"type": "Ready", "lastHeartbeatTime": "2"}]},
+            [],
+        ),
     ],
 )
 def test_fields_that_differ(before: dict[str, Any], after: dict[str, Any], want: list[tuple[str, str, str]]) -> None:

@@ -52,12 +52,22 @@ def story() -> Iterator[Story]:
 def get(path: str, status: int = 200, *, then: str = "", **query: str) -> str:
     """then: the moment to compare with."""
     query |= {"with": then} if then else {}
-    response = Client().get(f"{path}?{urlencode(query)}" if query else path)
+    response = Client().get(f"{path}{'&' if '?' in path else '?'}{urlencode(query)}" if query else path)
     assert response.status_code == status, response.content[:500]
     return response.content.decode()
 
 
 PAGES = (
+    "/negotiations",
+    "/ns/ml/negotiations/train",
+    "/nodes",
+    "/nodes/node-1",
+    "/classes",
+    "/classes/gpu",
+    "/drivers",
+    "/doctor",
+    "/changes",
+    "/search?q=train",
     "/",
     "/pods",
     "/claims",
@@ -82,7 +92,9 @@ def test_links_and_forms_of_the_past_stay_in_it_and_live_leads_back(story: Story
     hrefs = re.findall(r'href="(/[^"#]*)', page)
     pages = [h for h in hrefs if not h.startswith("/static/")]
     assert len(pages) > 5
-    assert [h for h in pages if at not in h and not h.startswith("/compare?at=")] == []
+    # The stream of changes and the comparison name moments of their own.
+    assert [h for h in pages if at not in h and "at=2026-" not in h] == []
+    assert sum(at in h for h in pages) > 5
     for form in re.findall(r'<form[^>]*method="get".*?</form>', page, re.DOTALL):
         assert f'name="at" value="{story.proposed}"' in form
     back = re.search(r'<a class="button" href="([^"]*)" data-live-link', page)

@@ -16,7 +16,8 @@ from django.conf import settings
 from dradash.reader import current
 from dradash.reader.moment import BadMoment, parse
 from dradash.reader.world import World
-from dradash.store.model import HistoryEntry, StoreUnavailable
+from dradash.scheduling.cluster import claim_keys
+from dradash.store.model import VERDICTS, HistoryEntry, StoreUnavailable
 from dradash.store.past import BeforeHistory
 from dradash.web.comparing import differing
 from dradash.web.fragments import Part, Shown
@@ -202,6 +203,16 @@ class ObjectPage(Page):
         with self.world() as world:
             view = status.missing(world, self.kind, self.object_key)
         return f"No {view.singular} {self.object_key}", [Part("page", "_missing.html", view)], 404
+
+
+def about_pod(page: ObjectPage) -> list[tuple[str, str]]:
+    """(kind, key) of all that is about the pod of the page's key: its verdict, its negotiation and its claims too."""
+    key = page.object_key
+    with page.world() as world:
+        found = world.cluster.pods.get(key)
+    claims = sorted(claim_keys(found)) if found else []
+    about = [(VERDICTS, key), ("pods", key), ("podschedulingcontexts", key)]
+    return about + [("resourceclaims", c) for c in claims]
 
 
 def context(page: Page) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Final
 from dradash.reader import current, topics
 from dradash.store.model import HistoryEntry
 from dradash.web.fragments import Part, Row
-from dradash.web.pages.base import ObjectPage, Page
+from dradash.web.pages.base import ObjectPage, Page, about_pod
 from dradash.web.presenters import negotiation, negotiations
 
 
@@ -40,6 +40,9 @@ class NegotiationPage(ObjectPage):
 
     def topics(self) -> frozenset[str]:
         return frozenset({topics.pod(self.object_key)})
+
+    def related(self) -> list[tuple[str, str]]:
+        return about_pod(self)
 
     def parts(self) -> tuple[str, list[Part], int]:
         facts = self._facts(None)

@@ -9,10 +9,9 @@ import msgspec
 from django.utils.html import format_html, format_html_join
 
 from dradash.reader import current, topics
-from dradash.scheduling.cluster import claim_keys
 from dradash.store.model import VERDICTS
 from dradash.web.fragments import Fragment, Part, Row, element
-from dradash.web.pages.base import ObjectPage, Page
+from dradash.web.pages.base import ObjectPage, Page, about_pod
 from dradash.web.pages.findings import ShowsFindings
 from dradash.web.presenters import nodegrid, nodes, pod, pods
 
@@ -56,12 +55,7 @@ class PodPage(ShowsFindings, ObjectPage):
         return frozenset({topics.pod(self.object_key)})
 
     def related(self) -> list[tuple[str, str]]:
-        key = self.object_key
-        with self.world() as world:
-            found = world.cluster.pods.get(key)
-        claims = sorted(claim_keys(found)) if found else []
-        about = [(VERDICTS, key), ("pods", key), ("podschedulingcontexts", key)]
-        return about + [("resourceclaims", c) for c in claims]
+        return about_pod(self)
 
     def parts(self) -> tuple[str, list[Part], int]:
         view = self.view()

@@ -11,6 +11,7 @@ SHOWN: Final = 160  # characters of one value
 NAMES: Final = 8  # names of a list that are shown
 # They change with every write and say nothing about it.
 _NOISE: Final = frozenset({"metadata.resourceVersion", "metadata.managedFields", "metadata.generation"})
+_HEARTBEAT: Final = ".lastHeartbeatTime"  # of a node's conditions
 # What tells the entries of a list of objects apart, in this order.
 _IDENTITY: Final = ("uid", "name", "type", "key")
 _ABSENT: Final = object()
@@ -29,7 +30,7 @@ class FieldChange(msgspec.Struct, frozen=True):
 
 
 def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[FieldChange]:
-    return [change for change in _objects("", before, after) if change.path not in _NOISE]
+    return [c for c in _objects("", before, after) if c.path not in _NOISE and not c.path.endswith(_HEARTBEAT)]
 
 
 def _objects(path: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[FieldChange]:
