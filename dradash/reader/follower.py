@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import threading
 import time
@@ -29,6 +30,7 @@ LEASE_EVERY: Final = 2.0  # seconds between looks at who watches the cluster and
 OVERDUE: Final = 15.0  # seconds after which a pod should have been judged, also behind a big wave
 HISTORY_READ: Final = 100  # newest entries of one object that the drivers' record begins with
 CHANGES_READ: Final = 5000  # newest changes that the counts over time begin with: half a second
+SETTLED_OBJECTS: Final = 2_000
 ANNOUNCE_EVERY: Final = 0.05  # seconds: a long catch-up wakes the sockets in between
 
 Announce = Callable[[frozenset[str], int], None]
@@ -80,6 +82,11 @@ class Follower:
             self._thread = threading.Thread(target=self._run, name="follower", daemon=True)
             self._thread.start()
 
+    @property
+    def is_alive(self) -> bool:
+        """False when its thread has ended though nobody stopped it."""
+        return self._thread is None or self._stopped.is_set() or self._thread.is_alive()
+
     def stop(self) -> None:
         self._stopped.set()
         if self._thread is not None:
@@ -111,10 +118,20 @@ class Follower:
         came_back = self._freshness.state != "live"
         now = self._clock()
         self._freshness = msgspec.structs.replace(self._freshness, state="live", error="", checked_at=now)
+        if reloaded:
+            self._settle()
         if reloaded or came_back:
             self._pending.add(topics.EVERYTHING)
         self._flush()
         return True
+
+    def _settle(self) -> None:
+        """A large cluster is there to stay: the garbage collector would stop every page for 300 ms to walk all of it.
+
+        What is replaced later is freed by its reference count all the same.
+        """
+        if len(self._replica.cluster.claims) + len(self._replica.cluster.nodes) > SETTLED_OBJECTS:
+            gc.freeze()
 
     def _observe(self, reloaded: bool) -> None:
         with self._lock:
