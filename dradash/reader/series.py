@@ -23,10 +23,11 @@ REASONS: Final = 8  # per sample; the others are one
 GROUPS: Final = 200  # classes that are counted one by one
 OTHER: Final = "other reasons"
 NO_REASON: Final = "no refusal"
+PLUGIN: Final = "DynamicResources"
 
 
 class Sample(msgspec.Struct, frozen=True):
-    """at: Unix seconds. claims: by state. pending: pending pods by the first reason of their verdict. waiting: pods
+    """at: Unix seconds. claims: by state. pending: pending pods by `main_reason`. waiting: pods
     by class."""
 
     at: float
@@ -126,10 +127,19 @@ class _Counts:
         if pod is None or not pod.is_pending:
             return
         verdict = self._verdicts[key] if key in self._verdicts else self._world.verdicts.get(key)
-        texts = verdict.reason_texts if verdict else ()
-        self._pending[texts[0] if texts else NO_REASON] += by
+        self._pending[main_reason(verdict)] += by
         for name in {c.resource_class for c in verdict.claims if c.resource_class} if verdict else ():
             self._waiting[name] += by
+
+
+def main_reason(verdict: Verdict | None) -> str:
+    """The refusal that counts most: of the plugin that is about claims, and there of most nodes; NO_REASON for none."""
+    if verdict is None:
+        return NO_REASON
+    refusals = [g for s in verdict.steps for g in s.groups if g.reason]
+    if refusals:
+        return max(refusals, key=lambda g: (g.plugin == PLUGIN, g.count)).reason
+    return next(iter(verdict.reason_texts), NO_REASON)
 
 
 def _fold(counts: Counter[str]) -> dict[str, int]:

@@ -30,8 +30,8 @@ SPARK_SLOTS: Final = 30
 SPARK_SPAN: Final = 1800.0  # seconds
 
 NEVER: Final = Chip("Never heard of", "bad", "question", "It has neither answered nor allocated, as far as is known")
-SILENT: Final = Chip("Owes an answer", "busy", "clock", "Somebody waits for its move")
-ANSWERS: Final = Chip("Owes nothing", "good", "check", "Nobody waits for it")
+SILENT: Final = Chip("Owes a move", "busy", "clock", "A negotiation waits for it to answer or to allocate")
+ANSWERS: Final = Chip("Owes nothing", "good", "check", "No negotiation waits for it")
 
 
 class Debt(msgspec.Struct, frozen=True):

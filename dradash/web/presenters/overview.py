@@ -21,8 +21,8 @@ from dradash.web.presenters.words import (
     actor,
     claim_chip,
     href,
+    negotiation_href,
     outcome_chip,
-    pod_href,
     row_id,
     sync_chip,
 )
@@ -192,7 +192,7 @@ def _negotiations(world: World) -> list[NegotiationRow]:
         rows.append(
             NegotiationRow(
                 id=row_id("talk", key),
-                href=pod_href(key) + "#negotiation",
+                href=negotiation_href(key),
                 pod=key,
                 selected=context.spec.selected_node,
                 proposed=len(context.spec.potential_nodes),

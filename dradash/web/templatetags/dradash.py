@@ -14,7 +14,7 @@ from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from dradash.reader.moment import show
-from dradash.web.presenters.words import Actor, Chip, node_href
+from dradash.web.presenters.words import Actor, Chip, driver_href, href, node_href
 
 register = template.Library()
 
@@ -136,6 +136,12 @@ def actor(value: Actor | None) -> SafeString:
 @register.inclusion_tag("_copy.html")
 def copy(text: str, label: str = "Copy") -> dict[str, str]:
     return {"text": text, "label": label}
+
+
+@register.filter
+def page_of(key: str, kind: str) -> str:
+    """Address of an object's page: `name|page_of:"nodes"`; "drivers" too."""
+    return driver_href(key) if kind == "drivers" else href(kind, key)
 
 
 @register.filter
