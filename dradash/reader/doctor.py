@@ -221,4 +221,6 @@ def _woken(findings: list[Finding]) -> frozenset[str]:
                 woken.add(topics.pod(ref.key))
             elif ref.kind == "resourceclaims":
                 woken.add(topics.claim(ref.key))
+            elif ref.kind == "resourceclasses":
+                woken.add(topics.CLASSES)
     return frozenset(woken)

@@ -247,6 +247,20 @@ def test_the_pages_of_the_objects_show_their_own_findings(scene: Scene) -> None:
     assert re.search(r'href="/doctor\?severity=error"', get("/"))
 
 
+def test_the_page_of_a_class_shows_its_findings(scene: Scene) -> None:
+    scene.put(build.resource_class("tpu", suitable=build.with_labels(tpu="v4")))
+    scene.look()
+    heard = Heard()
+    doctor = Doctor(scene.web.follower, scene.model, heard, Thresholds())
+    doctor.look(LATER)
+    scene.put(build.resource_class("fpga", suitable=build.with_labels(fpga="x")))
+    scene.look()
+    doctor.look(LATER)
+    assert topics.CLASSES in heard.topics
+    assert "matches no node" in get("/classes/tpu")
+    assert "The doctor says" not in get("/classes/gpu")
+
+
 def test_a_healthy_cluster_is_told_so() -> None:
     scene = Scene(build.node("node-0"), build.resource_class())
     scene.look()

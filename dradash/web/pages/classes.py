@@ -9,6 +9,7 @@ from dradash.reader.series import Sample
 from dradash.store.model import HistoryEntry
 from dradash.web.fragments import Part, Row
 from dradash.web.pages.base import ObjectPage, Page
+from dradash.web.pages.findings import ShowsFindings
 from dradash.web.presenters import classes, drivers
 from dradash.web.presenters.overview import is_known
 
@@ -42,7 +43,7 @@ def seen(page: Page) -> tuple[frozenset[str], list[Sample]]:
 CLASS_BLOCKS: Final = ("headline", "pods", "object")
 
 
-class ClassPage(ObjectPage):
+class ClassPage(ShowsFindings, ObjectPage):
     template = "class/page.html"
     section = "classes"
     kind = classes.KIND
@@ -56,7 +57,8 @@ class ClassPage(ObjectPage):
             view = self._view(last)
         if view is None:
             return self.missing()
-        return view.name, [Part(n, f"class/_{n}.html", view) for n in CLASS_BLOCKS], 200
+        headline, *blocks = [Part(n, f"class/_{n}.html", view) for n in CLASS_BLOCKS]
+        return view.name, [headline, self.findings_about(self.kind, self.object_key), *blocks], 200
 
     def _view(self, last: HistoryEntry | None) -> classes.ClassView | None:
         heard, samples = seen(self)
