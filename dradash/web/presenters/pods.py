@@ -102,7 +102,7 @@ def present(world: World, query: Query) -> PodsView:
     shown, pager = page_of(sorted_by(matching, query, SORTINGS, lambda i: i.key), query)
     heads = dict(zip((s.name for s in SORTINGS), columns(query, SORTINGS), strict=True))
     return PodsView(
-        filters=_filters(items, query),
+        filters=_filters(items, matching, query),
         columns=tuple(heads[name] for name in _SHOWN),
         rows=tuple(_row(i) for i in shown),
         pager=pager,
@@ -140,14 +140,16 @@ def classes_of(verdict: Verdict | None) -> set[str]:
     return {c.resource_class for c in verdict.claims if c.resource_class} if verdict else set()
 
 
-def _filters(items: list[Item], query: Query) -> PodFilters:
+def _filters(items: list[Item], matching: list[Item], query: Query) -> PodFilters:
     labels = {str(o): chip.text for o, chip in OUTCOMES.items()} | {UNJUDGED: outcome_chip(None).text}
 
     def counted(name: str, values: Iterable[str]) -> tuple[Option, ...]:
         return options(Counter(values), query.get(name), labels if name == "outcome" else None)
 
     def others(name: str) -> list[Item]:
-        return [i for i in items if _matches(i, query, name)]
+        if name == "outcome" or query.get(name):
+            return [i for i in items if _matches(i, query, name)]
+        return matching
 
     outcome = query.get("outcome")
     return PodFilters(
