@@ -47,6 +47,8 @@ class Conf:
     list_limit: int
     watch_timeout: int
     debug: bool
+    metrics_namespaces: tuple[str, ...]  # that /metrics may name, beside the figures of all together
+    ready_queue_age: float  # how long a pod may wait to be judged before /readyz says no
     doctor: Thresholds  # from when on the doctor calls something wrong: docs/doctor.md
 
 
@@ -138,5 +140,7 @@ def from_environ(env: Mapping[str, str] | None = None) -> Conf:
         list_limit=_value(env, "LIST_LIMIT", 500, _count),
         watch_timeout=_value(env, "WATCH_TIMEOUT", 300, _count),
         debug=_value(env, "DEBUG", False, _bool),
+        metrics_namespaces=_value(env, "METRICS_NAMESPACES", (), _list),
+        ready_queue_age=_value(env, "READY_QUEUE_AGE", 30.0, _positive),
         doctor=_thresholds(env),
     )

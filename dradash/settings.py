@@ -31,6 +31,7 @@ INSTALLED_APPS = [
     "csp",
 ]
 MIDDLEWARE = [
+    "dradash.metrics.process.MetricsMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "django.middleware.gzip.GZipMiddleware",  # a list of a hundred rows is 100 kB, and 10 kB compressed
     "csp.middleware.CSPMiddleware",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from dradash.web import views
+from dradash.web import machines, views
 from dradash.web.pages import (
     about,
     changes,
@@ -47,6 +47,12 @@ urlpatterns = [
     path("sign-in", views.sign_in, name="sign-in"),
     path("sign-out", views.sign_out, name="sign-out"),
     path("healthz", views.healthz, name="healthz"),
+    path("livez", machines.livez, name="livez"),
+    path("livez/<str:check>", machines.livez, name="livez-check"),
+    path("readyz", machines.readyz, name="readyz"),
+    path("readyz/<str:check>", machines.readyz, name="readyz-check"),
+    path("metrics", machines.metrics, name="metrics"),
+    path("go", machines.go, name="go"),
 ]
 
 handler404 = "dradash.web.views.not_found"

@@ -139,9 +139,13 @@ def build(model: ReadModel) -> Current:
     wake = Wake()
     follower = Follower(model, wake)
     doctor = Doctor(follower, model, wake, settings.DRADASH.doctor)
-    return Current(model, wake, follower, NodeSets(model), Pasts(follower, model), doctor)
+    built = Current(model, wake, follower, NodeSets(model), Pasts(follower, model), doctor)
+    for tell in on_built:
+        tell(built)
+    return built
 
 
+on_built: Final[list[Callable[[Current], None]]] = []  # called with each one that is built
 _lock = threading.Lock()
 _current: Current | None = None
 

@@ -13,6 +13,7 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
 from django.urls import Resolver404, resolve
 
+from dradash.metrics.process import PROCESS
 from dradash.reader import current, topics
 from dradash.web.auth import Asker, session_of, user_of
 from dradash.web.fragments import Renderer, Sent, difference, shown_already
@@ -50,12 +51,14 @@ class PageConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels sh
         for group in self._groups:
             await self.channel_layer.group_add(group, self.channel_name)
         await self.accept()
+        PROCESS.opened()
         self._following = asyncio.create_task(self._follow(page))
 
     async def disconnect(self, code: int) -> None:  # noqa: ARG002 - channels calls it so
         for group in self._groups:
             await self.channel_layer.group_discard(group, self.channel_name)
         if self._following is not None:
+            PROCESS.closed()
             self._following.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._following

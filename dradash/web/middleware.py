@@ -15,7 +15,8 @@ from whitenoise.middleware import WhiteNoiseMiddleware
 from dradash.web.auth import Asker, user_of
 
 # Health checks and the sign-in form itself; static files never come here (WhiteNoise answers before).
-OPEN: Final = frozenset({"/healthz", "/sign-in"})
+OPEN: Final = frozenset({"/healthz", "/livez", "/readyz", "/sign-in"})
+_OPEN_BELOW: Final = ("/livez/", "/readyz/")
 
 
 class HostMiddleware:
@@ -53,11 +54,15 @@ class AuthMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        if request.path not in OPEN and user_of(settings.DRADASH, _asker(request)) is None:
+        if not _is_open(request.path) and user_of(settings.DRADASH, _asker(request)) is None:
             return _refusal(request)
         response = self.get_response(request)
         response.headers.setdefault("Cache-Control", "private, no-cache")
         return response
+
+
+def _is_open(path: str) -> bool:
+    return path in OPEN or path.startswith(_OPEN_BELOW)
 
 
 def _asker(request: HttpRequest) -> Asker:
