@@ -218,3 +218,9 @@ def test_selectors_read_as_sentences() -> None:
         "empty": ("nothing: an empty term matches no node",),
         "none": (),
     }
+
+
+def test_what_drivers_refused_is_not_counted_of_a_past_list(scene: Scene) -> None:
+    at = show(scene.now - 0.5)
+    assert "not counted of past moments" in get(f"/nodes?at={at}")
+    assert "not counted of past moments" not in get("/nodes")

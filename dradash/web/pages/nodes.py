@@ -23,7 +23,7 @@ class NodeListPage(Page):
         here = current.get()
         # What the drivers refused is counted up to now only: a past list would have to recount all of it.
         with here.follower.world():
-            refusals = here.follower.observations.drivers.refusals_by_node() if self.at is None else {}
+            refusals = here.follower.observations.drivers.refusals_by_node() if self.at is None else None
         with self.world() as world:
             facts = nodelist.gather(world, self.query, refusals)
         view = nodelist.present(facts, self.query, here.node_sets.get)

@@ -49,7 +49,7 @@ class NodeRow(msgspec.Struct, frozen=True):
     claims: int
     fit: int  # pending pods that fit
     refuse: int  # pending pods that Filter refuses here
-    refusals: int  # by drivers
+    refusals: int | None  # by drivers; None: not known
     created: str
 
 
@@ -102,7 +102,7 @@ class Facts(msgspec.Struct, frozen=True):
     everywhere: int
     groups: Counter[tuple[str, bool]]  # (digest, whether these nodes pass) -> pending pods
     judged: int
-    refusals: Mapping[str, int]
+    refusals: Mapping[str, int] | None  # None: not known of this moment
     filters: NodeFilters
     known: int
 
@@ -116,7 +116,7 @@ def pending_verdicts(world: World) -> Iterable[tuple[str, Verdict | None]]:
     return ((k, world.verdicts.get(k)) for k, p in world.cluster.pods.items() if p.is_pending)
 
 
-def gather(world: World, query: Query, refusals: Mapping[str, int]) -> Facts:
+def gather(world: World, query: Query, refusals: Mapping[str, int] | None) -> Facts:
     table = world.cluster.nodes
     sets = class_sets(world.cluster)
     members = [m for m in slots_of(_candidates(world, query, sets), table) if _has_text(m[1], query)]
@@ -197,7 +197,7 @@ def present(facts: Facts, query: Query, sets: Sets) -> NodesListView:
         passed.add(nodes)
     fits, refuses, passes_of = fit.of_all(slots), refuse.of_all(slots), passed.of_all(slots)
     items = [
-        Item(s, n, facts.claims[s], fits[s], refuses[s], passes_of[s], facts.refusals.get(n.name, 0))
+        Item(s, n, facts.claims[s], fits[s], refuses[s], passes_of[s], (facts.refusals or {}).get(n.name, 0))
         for s, n in facts.members
     ]
     shown, pager = page_of(sorted_by(items, query, SORTINGS, lambda i: i.node.name), query)
@@ -206,7 +206,7 @@ def present(facts: Facts, query: Query, sets: Sets) -> NodesListView:
     return NodesListView(
         filters=facts.filters,
         columns=(heads["node"], heads["state"], Column("Taints"), *(heads[n] for n in names)),
-        rows=tuple(_row(i, facts.classes) for i in shown),
+        rows=tuple(_row(i, facts) for i in shown),
         pager=pager,
         known=facts.known,
         everywhere=facts.everywhere,
@@ -222,8 +222,8 @@ def state_chip(node: Node) -> Chip:
     return STATES[CORDONED if node.spec.unschedulable else READY]
 
 
-def _row(item: Item, sets: Mapping[str, int]) -> NodeRow:
-    node = item.node
+def _row(item: Item, facts: Facts) -> NodeRow:
+    node, sets = item.node, facts.classes
     passed = [name for name in sorted(sets) if sets[name] >> item.slot & 1]
     return NodeRow(
         id=row_id("node", node.name),
@@ -236,6 +236,6 @@ def _row(item: Item, sets: Mapping[str, int]) -> NodeRow:
         claims=item.claims,
         fit=item.fit,
         refuse=item.refuse,
-        refusals=item.refusals,
+        refusals=item.refusals if facts.refusals is not None else None,
         created=node.metadata.creation_timestamp or "",
     )
