@@ -12,7 +12,7 @@ from typing import Any
 
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.verdict import Verdict
-from dradash.store.model import VERDICTS, Change, HistoryEntry, ReadModel, SyncState, Trimmed
+from dradash.store.model import SYNC, VERDICTS, Change, HistoryEntry, ReadModel, SyncState, Trimmed
 from dradash.store.replica import RECENT_CHANGES, Replica, decode_verdict
 
 
@@ -54,7 +54,7 @@ def rebuild(replica: Replica, lock: AbstractContextManager[Any], model: ReadMode
         newest = replica.revision
         past.cluster = replica.cluster.copy()
         past.verdicts = dict(replica.verdicts)
-        past.times = {kind: dict(of_kind) for kind, of_kind in replica.times.items()}
+        past.times = {kind: dict(of_kind) for kind, of_kind in replica.times.items() if kind != SYNC}
     newer = [(kind, key) for kind, of_kind in past.times.items() for key, changed in of_kind.items() if changed > at]
     for (kind, key), state in model.states_at(at, newer).items():
         _put_back(past, kind, key, state)

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from dradash.scheduling.verdict import HintNote, Outcome, Verdict
-from dradash.store.model import Model, Write
+from dradash.store.model import Model, SyncState, Write
 from dradash.store.past import BeforeHistory, Past, rebuild
 from dradash.store.replica import Replica
 from tests import build
@@ -160,3 +160,17 @@ def test_a_verdict_that_says_the_same_again_can_be_read_with_its_newest_hints(mo
     stored = model.verdict("default/p")
     assert stored is not None
     assert msgspec.json.decode(stored, type=Verdict).hints == (NOTE,)
+
+
+def test_states_of_the_watch_that_changed_while_following_are_not_undone(model: Model) -> None:
+    epoch = build.fill(model, claim("c", 0), at=1000.0)
+    replica = Replica(model)
+    replica.load()
+    state = SyncState("resourceclaims", "synced", since=2000.0)
+    model.set_sync(epoch, state, 2000.0)
+    apply(model, epoch, 2000.0, build.write(claim("c", 1)))
+    replica.catch_up()
+    found = rebuild(replica, threading.Lock(), model, 1500.0)
+    assert found.sync == {"resourceclaims": state}
+    assert found.times["resourceclaims"] == {"default/c": 1000.0}
+    assert found.cluster.claims["default/c"].metadata.annotations == {"n": "0"}
