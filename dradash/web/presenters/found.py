@@ -140,20 +140,22 @@ _Fit = tuple[int, int, str, _Entry]  # rank, length of the name, key
 
 
 def _fitting(kind: str, entries: Iterable[tuple[str, _Entry]], sought: Sought) -> list[_Fit]:
-    words, namespace = sought.words, sought.namespace
-    everything = sought.soft_kind == kind
-    pattern = re.compile(r"(?:^|[-./_])" + re.escape(words[0])) if words else None
-    found: list[_Fit] = []
-    for key, entry in entries:
-        if namespace and entry.namespace != namespace:
-            continue
-        if words and not everything and not all(w in entry.hay for w in words):
-            continue
-        if not entry.obj.metadata.uid.startswith(sought.uid) or not _has_labels(entry, sought):
-            continue
-        rank = _rank(entry.name, words[0], pattern) if pattern else EXACT
-        found.append((rank, len(entry.name), key, entry))
-    return found
+    """One quick pass for each thing that was asked for, over what the ones before have left."""
+    left = list(entries)
+    if sought.soft_kind != kind:
+        for word in sought.words:
+            left = [e for e in left if word in e[1].hay]
+    if sought.namespace:
+        left = [e for e in left if e[1].namespace == sought.namespace]
+    if sought.uid:
+        left = [e for e in left if e[1].obj.metadata.uid.startswith(sought.uid)]
+    if sought.labels:
+        left = [e for e in left if _has_labels(e[1], sought)]
+    if not sought.words:
+        return [(EXACT, len(entry.name), key, entry) for key, entry in left]
+    word = sought.words[0]
+    pattern = re.compile(r"[-./_]" + re.escape(word))
+    return [(_rank(entry.name, word, pattern), len(entry.name), key, entry) for key, entry in left]
 
 
 def _has_labels(entry: _Entry, sought: Sought) -> bool:
