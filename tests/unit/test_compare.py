@@ -103,6 +103,13 @@ def test_a_verdict_is_compared_by_what_it_says_not_by_when_it_was_made() -> None
     assert FieldChange("Filter: excluded", "", "2") in change.fields
 
 
+def test_a_new_verdict_is_told_by_its_sentence() -> None:
+    after = World(POD)
+    after.verdicts["ml/p"] = build.verdict(POD, Outcome.BLOCKED, "no claim")
+    (change,) = compared(World(POD), after).changes
+    assert (change.word, change.fields) == ("added", (FieldChange("sentence", "", "no claim"),))
+
+
 def test_filters_count_what_the_others_leave() -> None:
     before = World(POD, build.claim("c", "ml"), build.claim("c", "web"))
     after = World(build.node("n"))

@@ -149,6 +149,8 @@ def change_of(differs: Differs, fields: int) -> ObjectChange | None:
     )
     if differs.type == "MODIFIED" and not found:
         return None
+    if verdict and differs.type != "MODIFIED":
+        found = [change for change in found if change.path == "sentence"]  # the rest is on the pod's page
     return ObjectChange(
         kind=differs.kind,
         name="Verdict on Pod" if verdict else KINDS[differs.kind].kind,
