@@ -141,6 +141,8 @@ class Follower:
             self.observations.sample(self._replica, self._clock())
 
     def _look_back(self) -> None:
+        if self.observations.series:
+            return
         try:
             changes = self._model.changes_before(self._replica.revision + 1, CHANGES_READ)
             undone = zip(changes, self._model.states_before(changes), strict=True)

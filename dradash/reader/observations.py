@@ -44,9 +44,12 @@ class Observations:
             self.series.add(take(world, now))
 
     def look_back(self, world: World, undone: Iterable[tuple[Change, bytes | None]], now: float) -> None:
-        """Begin the counts over time with what the change stream still tells (see series.rewind)."""
-        self.series = Series()
-        self.series.prepend(rewind(world, now, undone))
+        """Begin the counts over time with what the change stream still tells (see series.rewind).
+
+        Counts that there are already, from before the model had to be loaded anew, stay.
+        """
+        if not self.series:
+            self.series.prepend(rewind(world, now, undone))
 
     def restart(self, world: World, history: ReadHistory, now: float) -> None:
         """Begin the drivers' record anew: from the histories of the newest negotiations and of their claims.

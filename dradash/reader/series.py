@@ -40,6 +40,9 @@ class Series:
     def __init__(self) -> None:
         self._samples: deque[Sample] = deque(maxlen=KEPT)
 
+    def __len__(self) -> int:
+        return len(self._samples)
+
     def is_due(self, now: float) -> bool:
         return not self._samples or now - self._samples[-1].at >= STEP
 

@@ -8,8 +8,10 @@ from dradash.kinds.registry import KINDS
 from dradash.reader import driverstats
 from dradash.reader.driverstats import percentile
 from dradash.reader.observations import Observations
-from dradash.reader.series import KEPT, STEP, Sample, Series, rewind, take
+from dradash.reader.series import KEPT, NO_REASON, STEP, Sample, Series, main_reason, rewind, take
 from dradash.scheduling.cluster import Cluster
+from dradash.scheduling.status import Code
+from dradash.scheduling.verdict import Step
 from dradash.store.model import Change, HistoryEntry
 from dradash.store.replica import Applied
 from tests import build
@@ -231,3 +233,36 @@ def test_a_process_that_starts_late_has_pictures_of_before() -> None:
     samples = scene.web.follower.observations.series.until(float("inf"))
     assert {"Pending": 1} in [s.claims for s in samples]
     assert samples[-1].claims == {"Allocated": 1}
+
+
+def test_a_pod_counts_under_the_refusal_about_claims_of_most_nodes() -> None:
+    cluster = build.cluster(*build.nodes(6))
+    groups = (
+        build.group(cluster, ["node-0", "node-1", "node-2"], "node(s) were unschedulable", plugin="NodeUnschedulable"),
+        build.group(cluster, ["node-3"], "few"),
+        build.group(cluster, ["node-4", "node-5"], "many"),
+    )
+    assert main_reason(build.verdict(POD, ran=[Step(point="Filter", groups=groups)])) == "many"
+    early = Step(point="PreFilter", code=Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reasons=("resourceclaim in use",))
+    assert main_reason(build.verdict(POD, ran=[early])) == "resourceclaim in use"
+    assert main_reason(build.verdict(POD)) == main_reason(None) == NO_REASON
+
+
+def test_what_cannot_be_read_is_passed_over_when_changes_are_taken_back() -> None:
+    scene = Scene(POD, OPEN, build.resource_class())
+    scene.look()
+    undone = [(Change(9, kind, "ml/p", "MODIFIED", b"", 1.0), b"[]") for kind in ("pods", "resourceclaims", "verdicts")]
+    with scene.web.follower.world() as world:
+        now = take(world, 100.0)
+        assert [s.claims for s in rewind(world, 100.0, undone)] == [now.claims] * 6
+
+
+def test_pictures_outlive_a_model_that_has_to_be_loaded_anew() -> None:
+    scene = Scene(POD, OPEN, build.resource_class())
+    scene.look()
+    series = scene.web.follower.observations.series
+    series.prepend([sample(1.0)])
+    scene.model.wipe()
+    build.fill(scene.model, build.pod("fresh", "ml"))
+    scene.look()
+    assert scene.web.follower.observations.series.until(2.0) == [sample(1.0)]
