@@ -2,8 +2,8 @@
 
 Prints JSON. "verdict" is evaluate (every extension point), encoding the verdict, and storing it with its node sets in
 the in-memory store; "evaluate" is the first of these alone; "filter" is what the figure of the Go plugin is about:
-PreFilter and Filter on all nodes, here with the sets made and kept; it runs first, with nothing compiled yet. Compare ratios of one run; absolute times depend
-on the machine.
+PreFilter and Filter on all nodes, here with the sets made and kept; it runs first, with nothing compiled yet. Compare
+ratios of one run; absolute times depend on the machine.
 """
 
 from __future__ import annotations

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dradash.kinds.pod import Pod
-from dradash.store.figures import CHANGED, FAILED, JUDGING_LE, JUDGING_SUM, STORED
 from dradash.pipeline.judge import Judge
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.evaluate import evaluate
 from dradash.scheduling.verdict import Evaluation
+from dradash.store.figures import CHANGED, FAILED, JUDGING_LE, JUDGING_SUM, STORED
 from dradash.store.model import DuePod
 from tests import build
 from tests.scene import Scene
