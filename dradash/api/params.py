@@ -132,10 +132,10 @@ def read_all(params: Sequence[Param], given: Iterable[tuple[str, list[str]]]) ->
             raise Refusal(UNKNOWN_PARAMETER, shown, tuple(known))
         if len(values) > 1:
             raise Refusal(BAD_PARAMETER, f"{name} is given {len(values)} times; once is allowed")
+        if not values[0]:
+            continue  # what a form sends for a field that is left empty
         try:
-            value = param.read(values[0])
+            found[name] = param.read(values[0])
         except ValueError as error:
             raise Refusal(BAD_PARAMETER, f"{name}: {error}", param.allowed) from error
-        if value not in ("", ()):
-            found[name] = value
     return found

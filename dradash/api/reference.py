@@ -8,6 +8,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 from dradash.api import openapi
 from dradash.api.problems import Refusal
+from dradash.api.schemas import ROOT
 from dradash.api.serving import check_method, problem
 
 
@@ -28,5 +29,5 @@ def page(request: HttpRequest) -> HttpResponse:
     except Refusal as refusal:
         return problem(refusal)
     made = openapi.build()
-    operations = [{"path": path, **of["get"]} for path, of in made["paths"].items()]
+    operations = [{"path": path, "address": ROOT + path, **of["get"]} for path, of in made["paths"].items()]
     return render(request, "api/page.html", {"info": made["info"], "operations": operations, "section": "api"})

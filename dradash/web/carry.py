@@ -14,7 +14,7 @@ from django.utils.html import escape, format_html_join
 
 # A form's tag is one match, so that its own hx-get is left alone: its values come from hidden fields.
 _PLACES: Final = re.compile(r'<form\b[^>]*\bmethod="get"[^>]*>|(?<=\s)(href|hx-get)="(/[^"]*)"')
-_NOT_PAGES: Final = ("/static/", "/sign-", "//")
+_NOT_PAGES: Final = ("/static/", "/sign-", "/api/", "//")
 
 
 def carry(html: str, params: Mapping[str, str]) -> str:

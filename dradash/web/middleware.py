@@ -7,7 +7,7 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect, JsonResponse
 from django.shortcuts import render
 from django.urls import reverse
 from whitenoise.middleware import WhiteNoiseMiddleware
@@ -17,6 +17,7 @@ from dradash.web.auth import Asker, user_of
 # Health checks and the sign-in form itself; static files never come here (WhiteNoise answers before).
 OPEN: Final = frozenset({"/healthz", "/livez", "/readyz", "/sign-in"})
 _OPEN_BELOW: Final = ("/livez/", "/readyz/")
+API: Final = "/api/"  # programs are told in their own form
 
 
 class HostMiddleware:
@@ -65,6 +66,22 @@ def _is_open(path: str) -> bool:
     return path in OPEN or path.startswith(_OPEN_BELOW)
 
 
+def _problem(by_token: bool) -> HttpResponse:
+    """As all errors of the API (dradash/api/problems.py)."""
+    status = 401 if by_token else 403
+    problem: dict[str, Any] = {
+        "type": "urn:dradash:problem:" + ("not-signed-in" if by_token else "not-allowed"),
+        "title": "Not signed in" if by_token else "Not allowed",
+        "status": status,
+        "detail": "send the header Authorization: Bearer <token>" if by_token else "the proxy names no user",
+        "allowed": [],
+    }
+    response = JsonResponse(problem, status=status, content_type="application/problem+json")
+    if by_token:
+        response.headers["WWW-Authenticate"] = 'Bearer realm="dradash"'
+    return response
+
+
 def _asker(request: HttpRequest) -> Asker:
     headers = {name.lower(): value for name, value in request.headers.items()}
     return Asker(headers, str(request.META.get("REMOTE_ADDR", "")), dict(request.session.items()))
@@ -72,6 +89,8 @@ def _asker(request: HttpRequest) -> Asker:
 
 def _refusal(request: HttpRequest) -> HttpResponse:
     conf = settings.DRADASH
+    if request.path.startswith(API):
+        return _problem(conf.auth == "token")
     if conf.auth == "token" and request.method == "GET" and "authorization" not in request.headers:
         after = urlencode({"next": request.get_full_path()})
         return HttpResponseRedirect(f"{reverse('sign-in')}?{after}")

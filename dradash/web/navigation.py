@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from django.http import HttpRequest
 from django.urls import Resolver404, resolve
+
+from dradash.web.jsonlink import json_of
 
 
 class Section(msgspec.Struct, frozen=True):
@@ -40,8 +42,9 @@ def sections() -> tuple[Section, ...]:
     return tuple(s for s in SECTIONS if _is_served(s.path))
 
 
-def context(request: HttpRequest) -> dict[str, tuple[Section, ...]]:  # noqa: ARG001 - a context processor
-    return {"nav": sections()}
+def context(request: HttpRequest) -> dict[str, Any]:
+    """For every template: the sections, and where the page's content is as JSON."""
+    return {"nav": sections(), "json_href": json_of(request.path, request.GET.dict())}
 
 
 def _is_served(path: str) -> bool:
