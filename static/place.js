@@ -31,11 +31,17 @@
 
   // --- the reader's place --------------------------------------------------------------------------------------------
 
+  // Asking every box how far it is scrolled would lay the page out anew at each swap: they say it themselves.
+  var wasScrolled = new WeakSet()
+  document.addEventListener('scroll', function (event) {
+    if (event.target.nodeType === 1) wasScrolled.add(event.target)
+  }, true)
+
   function placeIn(block) {
     var place = { open: [], scrolled: [], focus: null, selected: selectionIn(block), values: valuesIn(block) }
     block.querySelectorAll('details').forEach(function (d) { place.open.push([pathOf(d, block), d.open]) })
     block.querySelectorAll(BOXES).forEach(function (box) {
-      if (box.scrollLeft || box.scrollTop) place.scrolled.push([pathOf(box, block), box.scrollLeft, box.scrollTop])
+      if (wasScrolled.has(box)) place.scrolled.push([pathOf(box, block), box.scrollLeft, box.scrollTop])
     })
     var active = document.activeElement
     if (active && active !== block && block.contains(active)) place.focus = [pathOf(active, block), active.tagName]
