@@ -17,6 +17,8 @@ from dradash.kinds.claim import ResourceClaim
 from dradash.kinds.schedulingcontext import NODE_LIST_MAX_SIZE, PodSchedulingContext
 from dradash.scheduling.classic.awaiting import SCHEDULER, Awaited, Stage, awaited
 
+OVERTAKEN: Final = 1.0  # seconds by which one kind's watch may be behind another's
+
 
 class TurnKind(enum.StrEnum):
     PROPOSED = "Proposed"  # scheduler: potentialNodes
@@ -157,7 +159,14 @@ def claim_turns(
     elif now.allocation != was.allocation:
         yield Turn(at, driver, TurnKind.ALLOCATED, "changes the allocation", claim)
     if now.deallocation_requested and not was.deallocation_requested:
-        yield Turn(at, SCHEDULER, TurnKind.DEALLOCATION_REQUESTED, "asks for deallocation", claim)
+        # The claim controller asks too, when the last pod that held the claim is done; the object does not tell.
+        asker = "" if was.reserved_for else SCHEDULER
+        text = (
+            "deallocation is asked for, by the scheduler or the claim controller"
+            if not asker
+            else "asks for deallocation"
+        )
+        yield Turn(at, asker, TurnKind.DEALLOCATION_REQUESTED, text, claim)
     reserved = {r.uid: r.name for r in now.reserved_for}
     had = {r.uid: r.name for r in was.reserved_for}
     if added := [name for uid, name in reserved.items() if uid not in had]:
@@ -176,6 +185,9 @@ def negotiate(
 
     contexts and claims: states in order of time, the one in force first. claims, drivers: by the pod's name for it.
     """
+    drivers = {name: drivers.get(name) or _driver_in(states) for name, states in claims.items()} | {
+        name: driver for name, driver in drivers.items() if driver
+    }
     turns = _all_turns(contexts, claims, drivers)
     context = contexts[-1].context if contexts else None
     latest = {name: states[-1].claim for name, states in claims.items() if states}
@@ -199,7 +211,21 @@ def _all_turns(
         for state in states:
             turns += claim_turns(state.at, before, state.claim, name, drivers.get(name, ""))
             before = state.claim
-    return _timed(sorted(turns, key=lambda t: t.at))
+    return _timed(sorted(_created_first(turns), key=lambda t: t.at))
+
+
+def _driver_in(states: Sequence[SeenClaim]) -> str:
+    """The driver as the claim itself last named it: a claim that is gone has no class to ask any more."""
+    return next((s.claim.status.driver_name for s in reversed(states) if s.claim and s.claim.status.driver_name), "")
+
+
+def _created_first(turns: Sequence[Turn]) -> list[Turn]:
+    """Each kind has a watch of its own, so that a claim was created may be heard after the first words about it."""
+    creations = [t for t in turns if t.kind is TurnKind.CREATED]
+    others = [t for t in turns if t.kind is not TurnKind.CREATED]
+    first = min((t.at for t in others), default=0.0)
+    late = [msgspec.structs.replace(t, at=first) if 0 < t.at - first < OVERTAKEN else t for t in creations]
+    return late + others
 
 
 def _timed(turns: Sequence[Turn]) -> list[Turn]:
