@@ -171,7 +171,6 @@
     if (button) button.dataset.copy = document.getElementById(button.dataset.copyOf).textContent
   }, true)
 
-  document.documentElement.classList.add('has-grid-script')
   document.addEventListener('htmx:oobAfterSwap', function () {
     recheck()
     settle()

@@ -298,10 +298,16 @@ def _history(history: Sequence[HistoryEntry], uid: str) -> tuple[VerdictRow, ...
     for entry, verdict in reversed(_decoded(history, uid)):
         chip, before = outcome_chip(verdict.outcome), rows[-1].at if rows else 0.0
         row = VerdictRow(entry.at, verdict.revision, chip, verdict.sentence, actor(verdict.acts_next), before)
-        same = rows and (rows[-1].chip, rows[-1].sentence, rows[-1].actor) == (row.chip, row.sentence, row.actor)
+        same = bool(rows) and _gist(rows[-1]) == _gist(row)
         if entry.type != "DELETED" and not same:
             rows.append(row)
     return tuple(reversed(rows))
+
+
+def _gist(row: VerdictRow) -> tuple[Chip, str, str, tuple[str, ...]]:
+    """What a reader would call the same verdict: the next node in a row that is waited for is nothing new."""
+    who, names = (row.actor.who, row.actor.names) if row.actor else ("", ())
+    return row.chip, row.sentence, who, names
 
 
 def _hint(note: HintNote) -> HintRow:

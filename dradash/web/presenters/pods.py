@@ -24,7 +24,8 @@ from dradash.web.presenters.words import (
     row_id,
 )
 
-PARAMS: Final = frozenset({"ns", "outcome", "reason", "class", "q", "sort", "page"})
+PARAMS: Final = frozenset({"ns", "outcome", "reason", "class", "who", "q", "sort", "page"})
+PERSON: Final = "person"  # of the who filter: whoever nobody but a person can help
 ANY: Final = "any"  # of the outcome filter: bound and terminating pods as well
 UNJUDGED: Final = "NotJudged"
 SETTLED: Final = frozenset({Outcome.BOUND, Outcome.TERMINATING})
@@ -56,6 +57,8 @@ class PodFilters(msgspec.Struct, frozen=True):
     outcomes: tuple[Option, ...]
     reasons: tuple[Option, ...]
     classes: tuple[Option, ...]
+    actors: tuple[Option, ...]
+    person: bool
     text: str
     sort: str
     any_outcome: bool
@@ -107,7 +110,7 @@ def present(world: World, query: Query) -> PodsView:
         rows=tuple(_row(i) for i in shown),
         pager=pager,
         known=len(items),
-        clear=query.link(ns=None, outcome=None, reason=None, q=None, **{"class": None}),
+        clear=query.link(ns=None, outcome=None, reason=None, who=None, q=None, **{"class": None}),
     )
 
 
@@ -121,6 +124,9 @@ def _matches(item: Item, query: Query, without: str = "") -> bool:
     if reason and without != "reason" and reason not in reasons_of(item.verdict):
         return False
     if class_ and without != "class" and class_ not in classes_of(item.verdict):
+        return False
+    who = query.get("who")
+    if who and without != "who" and not _acts(item, who):
         return False
     text = query.get("q").casefold()
     return not text or text in f"{item.key} {item.verdict.sentence if item.verdict else ''}".casefold()
@@ -140,6 +146,16 @@ def classes_of(verdict: Verdict | None) -> set[str]:
     return {c.resource_class for c in verdict.claims if c.resource_class} if verdict else set()
 
 
+def _acts(item: Item, who: str) -> bool:
+    if item.verdict is None:
+        return False
+    return needs_a_person(item.verdict) if who == PERSON else item.verdict.acts_next.who == who
+
+
+def needs_a_person(verdict: Verdict) -> bool:
+    return verdict.acts_next.who in ("admin", "nobody") and verdict.outcome not in SETTLED
+
+
 def _filters(items: list[Item], matching: list[Item], query: Query) -> PodFilters:
     labels = {str(o): chip.text for o, chip in OUTCOMES.items()} | {UNJUDGED: outcome_chip(None).text}
 
@@ -157,10 +173,16 @@ def _filters(items: list[Item], matching: list[Item], query: Query) -> PodFilter
         outcomes=tuple(o for o in counted("outcome", (i.outcome for i in others("outcome"))) if o.value != ANY),
         reasons=counted("reason", (r for i in others("reason") for r in reasons_of(i.verdict))),
         classes=counted("class", (c for i in others("class") for c in classes_of(i.verdict))),
+        actors=tuple(
+            o
+            for o in counted("who", (i.verdict.acts_next.who for i in others("who") if i.verdict))
+            if o.value != PERSON
+        ),
+        person=query.get("who") == PERSON,
         text=query.get("q"),
         sort=query.get("sort"),
         any_outcome=outcome == ANY,
-        active=any(query.get(p) for p in ("ns", "outcome", "reason", "class", "q")),
+        active=any(query.get(p) for p in ("ns", "outcome", "reason", "class", "who", "q")),
     )
 
 
