@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
@@ -65,9 +66,9 @@ class Dump:
         self.known.add(plural)
         self.now = max(self.now, _newest(obj))
         old = self.cluster.raw[plural].get(key)
-        if old is not None and _version_of(msgspec.json.decode(old)) > _version_of(obj):
+        if old is not None and _version_of(json.loads(old)) > _version_of(obj):
             return
-        self.cluster.put(plural, key, msgspec.json.encode(_without_managed_fields(obj)))
+        self.cluster.put(plural, key, json.dumps(_without_managed_fields(obj)).encode())  # also lone surrogates
         if error := self.cluster.malformed[plural].get(key):
             self.notes.append(f"{where}: {kind} {key} cannot be read: {error}")
 

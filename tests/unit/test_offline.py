@@ -182,6 +182,12 @@ def test_a_malformed_object_is_noted() -> None:
     assert "Pod ml/bad cannot be read" in dump(bad).notes[0]
 
 
+def test_a_name_that_is_no_unicode_text_does_no_harm() -> None:
+    made = Dump()
+    made.take(read(rb'{"apiVersion":"v1","kind":"Node","metadata":{"name":"\ud800"}}', "x"), "x")
+    assert list(made.cluster.raw["nodes"]) == ["\ud800"]
+
+
 def test_an_object_without_namespace_is_in_the_default_one() -> None:
     pod = build.pod("p", claims={"gpu": "c"})
     del pod["metadata"]["namespace"]
