@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -116,11 +117,12 @@ def projected(row: Shape, ask: Ask) -> Any:
     wanted = ask.params.get("fields")
     if not wanted:
         return row
-    return {name: getattr(row, attribute) for name, attribute in _attributes(type(row)) if name in wanted}
+    return {name: getattr(row, attribute) for name, attribute in _attributes(type(row), wanted)}
 
 
-def _attributes(shape: type[Shape]) -> list[tuple[str, str]]:
-    return [(f.encode_name, f.name) for f in msgspec.structs.fields(shape)]
+@lru_cache(maxsize=512)
+def _attributes(shape: type[Shape], wanted: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    return tuple((f.encode_name, f.name) for f in msgspec.structs.fields(shape) if f.encode_name in wanted)
 
 
 def listed(

@@ -14,6 +14,7 @@ from dradash.api.findings import FindingRow, about
 from dradash.api.paging import NEVER
 from dradash.api.schemas import ROOT, Actor, Reason, Shape, actor, page, reasons, time_of, url
 from dradash.kinds.pod import Pod
+from dradash.reader.follower import Follower
 from dradash.reader.world import World
 from dradash.scheduling.reasons import codes_of
 from dradash.scheduling.verdict import Outcome, Verdict
@@ -21,6 +22,7 @@ from dradash.store.model import VERDICTS, Change
 
 KIND: Final = "pods"
 NOT_JUDGED: Final = "NotJudged"
+KEPT: Final = 20_000  # rows
 ANY: Final = "any"
 _SETTLED: Final = (Outcome.BOUND, Outcome.TERMINATING)
 _ORDER: Final = {str(o): i for i, o in enumerate((*Outcome, NOT_JUDGED))}
@@ -186,6 +188,27 @@ def row_of(item: Item) -> PodRow:
     )
 
 
+class _Made:
+    """Rows that were made, by key: a row follows from its pod and verdict, which are replaced when they change."""
+
+    def __init__(self, follower: Follower) -> None:  # noqa: ARG002 - as every part of Current
+        self._rows: dict[str, tuple[Item, PodRow]] = {}
+
+    def row(self, item: Item) -> PodRow:
+        known = self._rows.get(item.key)
+        if known is not None and known[0].pod is item.pod and known[0].verdict is item.verdict:
+            return known[1]
+        if len(self._rows) >= KEPT:
+            self._rows.clear()  # many pods came and went
+        made = row_of(item)
+        self._rows[item.key] = (item, made)
+        return made
+
+
+def _row(ask: Ask, world: World, item: Item) -> PodRow:  # noqa: ARG001 - as every resource's
+    return ask.here.part(_Made).row(item) if ask.at is None else row_of(item)
+
+
 def touched(change: Change, world: World) -> Iterable[str]:  # noqa: ARG001 - as every resource's
     return (change.key,) if change.kind in (KIND, VERDICTS) else ()
 
@@ -204,7 +227,7 @@ PODS: Final = Listing(
         "actor": lambda i: i.verdict.acts_next.who if i.verdict else "",
         "waiting": lambda i: (i.verdict.since if i.verdict else 0.0) or NEVER,
     },
-    row=lambda ask, world, item: row_of(item),  # noqa: ARG005 - as every resource's
+    row=_row,
     touched=touched,
 )
 

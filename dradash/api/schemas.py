@@ -95,6 +95,7 @@ _PAGES = {
 }
 
 
+@lru_cache(maxsize=40_000)
 def page(kind: str, key: str) -> str | None:
     """The page of an object (kind: plural, or drivers); None for kinds without one."""
     section = _PAGES.get("pods" if kind == "verdicts" else kind)
@@ -104,6 +105,7 @@ def page(kind: str, key: str) -> str | None:
     return f"/ns/{quote(namespace, '')}/{section}/{quote(name, '')}" if namespace else f"/{section}/{quote(name, '')}"
 
 
+@lru_cache(maxsize=40_000)
 def url(kind: str, key: str) -> str | None:
     section = _PAGES.get("pods" if kind == "verdicts" else kind)
     namespace, _, name = key.rpartition("/")

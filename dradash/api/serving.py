@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -17,7 +17,7 @@ from django.views.decorators.csrf import csrf_exempt
 from dradash.api import watching
 from dradash.api.asking import Ask
 from dradash.api.endpoint import OFTEN, Endpoint
-from dradash.api.params import read_all
+from dradash.api.params import Param, read_all
 from dradash.api.problems import BAD_PARAMETER, CONTENT_TYPE, INTERNAL, NOT_FOUND, UNAVAILABLE, WRONG_METHOD, Refusal
 from dradash.api.schemas import Rows
 from dradash.reader import current
@@ -37,9 +37,11 @@ View = Callable[..., HttpResponseBase]
 
 
 def view_of(endpoint: Endpoint) -> View:
+    known = endpoint.params
+
     def view(request: HttpRequest, **where: str) -> HttpResponseBase:
         try:
-            return _answer(endpoint, request, where)
+            return _answer(endpoint, known, request, where)
         except Refusal as refusal:
             return problem(refusal)
         except StoreUnavailable as error:
@@ -71,9 +73,11 @@ def check_method(request: HttpRequest) -> None:
         raise Refusal(WRONG_METHOD, f"{request.method} is not answered: this API only reads")
 
 
-def _answer(endpoint: Endpoint, request: HttpRequest, where: Mapping[str, str]) -> HttpResponseBase:
+def _answer(
+    endpoint: Endpoint, known: Sequence[Param], request: HttpRequest, where: Mapping[str, str]
+) -> HttpResponseBase:
     check_method(request)
-    params = read_all(endpoint.params, request.GET.lists())
+    params = read_all(known, request.GET.lists())
     here = current.get()
     if here.follower.freshness().state == "loading" and endpoint.name not in _WITHOUT_MODEL:
         raise Refusal(UNAVAILABLE, "the model has not been read yet; try again in a moment")
