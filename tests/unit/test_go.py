@@ -53,6 +53,8 @@ def refusal(status: int, **params: str) -> str:
         ({"node": "node-1"}, "/nodes/node-1"),
         ({"class": "gpu"}, "/classes/gpu"),
         ({"driver": "gpu.example.com"}, "/drivers/gpu.example.com"),
+        ({"driver": "other"}, "/drivers"),
+        ({"finding": "driver-silent"}, "/doctor?code=driver-silent"),
         ({"namespace": "ml"}, "/pods?ns=ml"),
         ({"pod": "ml/train"}, "/ns/ml/pods/train"),
         ({}, "/"),

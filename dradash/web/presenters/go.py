@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from dradash.reader.world import World
+from dradash.scheduling.doctor.rules import RULES
 from dradash.web.presenters.words import class_href, driver_href, href
 
 # As alerts call them -> our parameter.
@@ -23,9 +24,11 @@ NAMES: Final = {
     "class": "class",
     "resourceclass": "class",
     "driver": "driver",
+    "finding": "finding",
 }
 _KINDS: Final = {"pod": "pods", "claim": "resourceclaims", "node": "nodes", "class": "resourceclasses"}
 _NAMESPACED: Final = ("pod", "claim")
+OTHER_DRIVERS: Final = "other"  # as /metrics calls the drivers beyond its bound
 _MOST: Final = 300  # characters of one value
 
 Known = Callable[[str, str], bool]  # (kind, key) -> the history has it
@@ -83,14 +86,25 @@ def target(asked: Mapping[str, str], world: World, known: Known) -> str:
         if thing.key in world.cluster.raw[thing.kind] or known(thing.kind, thing.key):
             return href(thing.kind, thing.key)
     driver = asked.get("driver", "")
-    if driver and any(c.driver_name == driver for c in world.cluster.classes.values()):
+    if driver == OTHER_DRIVERS:
+        return "/drivers"
+    if driver and _is_driver(driver, world):
         return driver_href(driver)
+    if (code := asked.get("finding", "")) in RULES:
+        return f"/doctor?{urlencode({'code': code})}"
     name = asked.get("class", "")
     if name and name in {c.spec.resource_class_name for c in world.cluster.claims.values()}:
         return class_href(name)  # the page of a class that claims name and that does not exist says so
     if set(asked) == {"namespace"} and asked["namespace"] in world.cluster.raw["namespaces"]:
         return f"/pods?{urlencode({'ns': asked['namespace']})}"
     return "" if asked else "/"
+
+
+def _is_driver(name: str, world: World) -> bool:
+    cluster = world.cluster
+    if any(c.driver_name == name for c in cluster.classes.values()):
+        return True
+    return any(c.status.driver_name == name for c in cluster.claims.values())
 
 
 def nowhere(asked: Mapping[str, str], world: World) -> NowhereView:
