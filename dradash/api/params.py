@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from dradash.api.problems import BAD_PARAMETER, UNKNOWN_PARAMETER, Refusal
-from dradash.reader.moment import BadMoment, parse
+from dradash.reader.moment import EXAMPLE, BadMoment, parse
 
 LONGEST: Final = 300
 MOST_ROWS: Final = 1000
@@ -76,11 +76,14 @@ def duration(name: str, description: str) -> Param:
     return Param(name, description, schema, read, "5m")
 
 
-def _moment(value: str) -> float | None:
+def _moment(value: str) -> float:
     try:
-        return parse(value)
+        at = parse(value)
     except BadMoment as error:
         raise ValueError(str(error)) from error
+    if at is None:
+        raise ValueError(f"a time such as {EXAMPLE}")
+    return at
 
 
 AT: Final = Param(
@@ -132,10 +135,10 @@ def read_all(params: Sequence[Param], given: Iterable[tuple[str, list[str]]]) ->
             raise Refusal(UNKNOWN_PARAMETER, shown, tuple(known))
         if len(values) > 1:
             raise Refusal(BAD_PARAMETER, f"{name} is given {len(values)} times; once is allowed")
-        if not values[0]:
-            continue  # what a form sends for a field that is left empty
         try:
-            found[name] = param.read(values[0])
+            value = param.read(values[0])
         except ValueError as error:
             raise Refusal(BAD_PARAMETER, f"{name}: {error}", param.allowed) from error
+        if value not in ("", ()):  # as if it was not given
+            found[name] = value
     return found

@@ -203,15 +203,15 @@ def test_a_moment_that_cannot_be_shown_is_a_problem(at: str) -> None:
 
 @pytest.mark.usefixtures("scene")
 def test_a_token_is_asked_for_and_taken_as_bearer() -> None:
-    secret = "as long as it is"
-    with override_settings(DRADASH=dataclasses.replace(settings.DRADASH, auth="token", auth_token=secret)):
+    word = "as long as it is"
+    with override_settings(DRADASH=dataclasses.replace(settings.DRADASH, auth="token", auth_token=word)):
         refused = ask("/pods")
         assert refused.status_code == 401
         assert refused.headers["Content-Type"] == "application/problem+json"
         assert refused.headers["WWW-Authenticate"].startswith("Bearer")
         assert refused.json()["type"] == "urn:dradash:problem:not-signed-in"
         assert ask("/openapi.json").status_code == 401
-        assert ask("/pods", authorization=f"Bearer {secret}").status_code == 200
+        assert ask("/pods", authorization=f"Bearer {word}").status_code == 200
 
 
 # --- pages -----------------------------------------------------------------------------------------------------------

@@ -48,12 +48,9 @@ class Stream:
 
 async def watch(path: str, status: int = 200, accept: str = "application/x-ndjson", **headers: str) -> Any:
     given = {"accept": accept} | {k.replace("_", "-"): v for k, v in headers.items()}
-    response = await AsyncClient().get(f"{ROOT}{path}", headers=given)
+    response: Any = await AsyncClient().get(f"{ROOT}{path}", headers=given)
     assert response.status_code == status
-    if status != 200:
-        return response.json()
-    assert isinstance(response, StreamingHttpResponse)
-    return Stream(response)
+    return response.json() if status != 200 else Stream(response)
 
 
 def change(scene: Scene, *objects: build.Obj) -> int:
@@ -108,7 +105,7 @@ async def test_what_leaves_the_filters_is_told_as_deleted(scene: Scene) -> None:
 
 
 async def test_server_sent_events_carry_the_revision_as_id(scene: Scene) -> None:
-    response = await AsyncClient().get(f"{ROOT}/pods?watch=1")
+    response: Any = await AsyncClient().get(f"{ROOT}/pods?watch=1")
     assert response.headers["Content-Type"].startswith("text/event-stream")
     assert response.headers["Content-Encoding"] == "identity"
     chunks = response.__aiter__()
@@ -116,7 +113,7 @@ async def test_server_sent_events_carry_the_revision_as_id(scene: Scene) -> None
     assert first.startswith(b"id: %d\nevent: bookmark\ndata: {" % scene.model.revision())
     assert first.endswith(b"}\n\n")
     await response.streaming_content.aclose()
-    again = await AsyncClient().get(f"{ROOT}/pods?watch=1", headers={"last-event-id": "3"})
+    again: Any = await AsyncClient().get(f"{ROOT}/pods?watch=1", headers={"last-event-id": "3"})
     assert (await anext(again.__aiter__())).startswith(b"id: 3\n")
     await again.streaming_content.aclose()
 
