@@ -1,4 +1,4 @@
-"""deploy/: alerts, dashboard and manifests fit the code: metrics that exist, links that lead on, rights to read only."""
+"""deploy/: alerts, dashboard and manifests fit the code: metrics that exist, links that lead on, no right to write."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ from django.test import Client, override_settings
 from dradash.conf import from_environ
 from dradash.kinds.registry import KINDS
 from dradash.metrics.families import STATES
+from dradash.metrics.health import CHECKS
 from dradash.metrics.table import METRICS
 from dradash.reader import current
 from dradash.scheduling.doctor.rules import RULES
+from dradash.web.presenters.go import NAMES
 from tests import build
 from tests.scene import Scene
 
@@ -256,3 +258,28 @@ def test_the_workers_are_started_as_compose_starts_them() -> None:
 def test_every_manifest_is_listed_for_kustomize() -> None:
     listed = set(yaml.safe_load((DEPLOY / "kubernetes/kustomization.yaml").read_text())["resources"])
     assert listed == {p.name for p in (DEPLOY / "kubernetes").glob("*.yaml")} - {"kustomization.yaml"}
+
+
+# --- the documents ---------------------------------------------------------------------------------------------------
+
+
+def test_the_alerts_page_lists_every_alert_and_no_other() -> None:
+    listed = re.findall(r"^\| `(Dra\w+)` \|", Path("docs/alerts.md").read_text(), re.MULTILINE)
+    assert listed == [rule["alert"] for rule in rules()]
+
+
+def test_the_alerts_page_names_every_parameter_of_go_and_every_check() -> None:
+    page = Path("docs/alerts.md").read_text()
+    for name in (*NAMES, "at", *CHECKS):
+        assert f"`{name}`" in page
+
+
+def test_the_support_page_shows_commands_that_there_are() -> None:
+    page = Path("docs/support.md").read_text()
+    commands = set(re.findall(r"dradash (record|up|agreement|explain)\b", page))
+    assert commands == {"record", "up", "agreement", "explain"}
+    for name in commands:
+        assert Path(f"dradash/management/commands/{name}.py").exists()
+    asked = re.search(r"kubectl get (\S+) -A", page)
+    assert asked is not None
+    assert set(asked[1].split(",")) == KINDS.keys() - {"namespaces"}
