@@ -27,6 +27,7 @@ class Listing(Generic[I]):
     """A list. items: what the filters leave, of all keys or only of those given; made while the world is held still.
 
     sortings: the first one is the default. touched: keys of the items that a change may have changed; None: no watch.
+    prepare: reads from the store beforehand what must not be waited for while the world is held still.
     """
 
     row_type: type[Shape]
@@ -35,9 +36,12 @@ class Listing(Generic[I]):
     sortings: Mapping[str, Callable[[I], Key]]
     row: Callable[[Ask, World, I], Shape]
     touched: Callable[[Change, World], Iterable[str]] | None = None
+    prepare: Callable[[Ask], object] | None = None
 
     def page(self, ask: Ask) -> Rows[Any]:
         limit = ask.params.get("limit", params.ROWS)
+        if self.prepare is not None:
+            self.prepare(ask)
         with ask.world() as world:
             found, total, following = page_of(
                 self.items(ask, world, None), self.identity, self.sortings, ask.params, limit

@@ -131,6 +131,12 @@ def _counts(ask: Ask, world: World) -> tuple[NodeCounts, NodeCounts]:
     return fit, refuse
 
 
+def _prepare(ask: Ask) -> object:
+    with ask.world() as world:
+        digests = {g.nodes for _, verdict in _pending(world) for g in _groups(verdict)}
+    return ask.here.node_sets.get(list(digests))
+
+
 def row_of(item: Item) -> NodeRow:
     node = item.node
     return NodeRow(
@@ -167,11 +173,13 @@ NODES: Final = Listing(
     },
     row=lambda ask, world, item: row_of(item),  # noqa: ARG005 - as every resource's
     touched=touched,
+    prepare=_prepare,
 )
 
 
 def detail(ask: Ask) -> Any:
     name, gone = ask.key, 0.0
+    _prepare(ask)
     with ask.world() as world:
         item = next(iter(items(ask, world, (name,))), None)
         raw = world.cluster.raw[KIND].get(name, b"{}")

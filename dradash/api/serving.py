@@ -159,17 +159,19 @@ def _pages(endpoint: Endpoint, ask: Ask) -> Iterator[bytes]:
 # --- watch -----------------------------------------------------------------------------------------------------------
 
 
-def _watch(endpoint: Endpoint, ask: Ask, request: HttpRequest, *, lines: bool) -> StreamingHttpResponse:
+def _watch(endpoint: Endpoint, ask: Ask, request: HttpRequest, *, lines: bool) -> HttpResponseBase:
     if ask.at is not None:
         raise Refusal(BAD_PARAMETER, "watch: the past does not change; leave out at")
     since = ask.params.get("since")
     if since is None and (resumed := request.headers.get("Last-Event-ID", "")).isdigit():
         since = int(resumed[:18])
     watch = watching.begin(endpoint, ask, since)
-    encode = watching.as_line if lines else watching.as_event
-    response = StreamingHttpResponse(
-        watching.stream(watch, encode), content_type=NDJSON if lines else "text/event-stream; charset=utf-8"
-    )
+    kind = NDJSON if lines else "text/event-stream; charset=utf-8"
+    if request.method == "HEAD":
+        response: HttpResponseBase = HttpResponse(content_type=kind)
+    else:
+        body = watching.stream(watch, watching.as_line if lines else watching.as_event)
+        response = StreamingHttpResponse(body, content_type=kind)
     # Compressing would hold events back; so would a proxy's buffer.
     response.headers["Content-Encoding"] = "identity"
     response.headers["X-Accel-Buffering"] = "no"

@@ -187,12 +187,18 @@ def _node_row(ask: Ask, world: World, node: _Node) -> NodeAnswer:  # noqa: ARG00
     )
 
 
+def _prepare(ask: Ask) -> object:
+    judged = find(ask)[0].verdict
+    return ask.here.node_sets.get([g.nodes for s in judged.steps for g in s.groups] if judged else [])
+
+
 NODES: Final = Listing(
     row_type=NodeAnswer,
     items=_nodes,
     identity=lambda n: n.name,
     sortings={"node": lambda n: n.name, "reason": lambda n: n.group.reason, "plugin": lambda n: n.group.plugin},
     row=_node_row,
+    prepare=_prepare,
 )
 
 
