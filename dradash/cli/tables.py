@@ -38,6 +38,10 @@ def _text(name: str) -> Callable[[Row, float], str]:
     return lambda row, _now: "-" if row.get(name) in (None, "") else str(row[name])
 
 
+def _of(part: str, whole: str) -> Callable[[Row, float], str]:
+    return lambda row, _now: f"{row[part]}/{row[whole]}" if part in row else "-"
+
+
 def _joined(name: str) -> Callable[[Row, float], str]:
     return lambda row, _now: ",".join(map(str, row.get(name) or ())) or "-"
 
@@ -65,7 +69,7 @@ TABLES: Final[Mapping[str, Sequence[Column]]] = {
     "pods": (
         *_WHERE,
         Column("VERDICT", _text("outcome")),
-        Column("FIT", lambda row, _now: f"{row.get('nodesFit', 0)}/{row.get('nodesTotal', 0)}"),
+        Column("FIT", _of("nodesFit", "nodesTotal")),
         Column("ACTS NEXT", _acts),
         Column("FOR", _age("waitingSince")),
         Column("REASONS", _joined("reasonCodes")),
@@ -94,7 +98,7 @@ TABLES: Final[Mapping[str, Sequence[Column]]] = {
         Column("FOR", _age("silentSince")),
         Column("PROPOSED", _text("proposed")),
         Column("SELECTED", _text("selected")),
-        Column("ANSWERED", lambda row, _now: f"{row.get('answered', 0)}/{row.get('claims', 0)}"),
+        Column("ANSWERED", _of("answered", "claims")),
         Column("AWAITED", lambda row, _now: "; ".join(m["what"] for m in row.get("moves") or ()) or "-", wide=True),
         Column(
             "BROKEN RULES", lambda row, _now: ",".join(b["code"] for b in row.get("broken") or ()) or "-", wide=True

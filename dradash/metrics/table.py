@@ -44,7 +44,7 @@ METRICS: Final = {
             GAUGE,
             ("outcome", "reason"),
             CLUSTER,
-            "Pending pods that use claims, by verdict and by the code of its first reason (None: it has none).",
+            "Pending pods that use claims, by verdict and the code of its most telling reason (docs/reasons.md).",
         ),
         Metric(
             "dradash_pending_pod_longest_wait_seconds",

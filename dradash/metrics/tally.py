@@ -75,10 +75,7 @@ def count(world: World, now: float, namespaces: Collection[str]) -> Counts:
 
 
 def _pod(counts: Counts, namespace: str, verdict: Verdict | None, now: float, namespaces: Collection[str]) -> None:
-    reason = NO_REASON
-    if verdict is not None:
-        texts = verdict.reason_texts
-        reason = code_of(texts[0]) if texts else NO_REASON
+    reason = telling(verdict) if verdict else NO_REASON
     if counts.pending is not None:
         counts.pending[str(verdict.outcome) if verdict else NOT_JUDGED, reason] += 1
     if namespace in namespaces:
@@ -93,3 +90,17 @@ def _pod(counts: Counts, namespace: str, verdict: Verdict | None, now: float, na
             counts.by_driver[driver] = max(counts.by_driver.get(driver, 0.0), age)
     if verdict.outcome is Outcome.WAITING:
         counts.negotiations.setdefault(who, Ages.empty()).add(age)
+
+
+def telling(verdict: Verdict) -> str:
+    """The code of the reason that says most: of the last point that refused; at Filter the plugin's own before those of
+    other node checks, and the one of most nodes."""
+    for step in reversed(verdict.steps):
+        if step.point == "PostFilter":
+            continue  # follows from the others
+        if step.reasons:
+            return code_of(step.reasons[0])
+        refused = [g for g in step.groups if g.reason]
+        if refused and not any(not g.reason for g in step.groups):
+            return code_of(max(refused, key=lambda g: (g.plugin == step.plugin, g.count)).reason)
+    return NO_REASON

@@ -96,6 +96,18 @@ def test_pending_pods_are_told_by_verdict_and_reason_code() -> None:
     assert sum(pods.values()) == 2
 
 
+def test_the_reason_is_the_one_that_says_most(scene: Scene) -> None:
+    """Not the first of the node checks, which nearly every verdict has, and none where nodes pass."""
+    pods = values(scrape()["dradash_pending_pods"], "outcome", "reason")
+    assert pods["Waiting", "WaitingForDriver"] == 1
+    cordoned = [build.node(f"node-{i}", unschedulable=i == 0) for i in range(4)]
+    unsuitable = build.resource_class(suitable=build.with_labels(zone="nowhere"))
+    scene.put(*cordoned, unsuitable)
+    scene.look()
+    pods = values(scrape()["dradash_pending_pods"], "outcome", "reason")
+    assert pods["Unschedulable", "ClassFilterExcluded"] == 1
+
+
 @pytest.mark.usefixtures("scene")
 def test_claims_are_told_by_state_and_class() -> None:
     assert values(scrape()["dradash_claims"], "state", "class") == {("Reserved", "gpu"): 1, ("Pending", "gpu"): 1}
