@@ -117,7 +117,8 @@ def _zsh_option(option: Option, name: str) -> str:
     text = option.help.replace("[", "(").replace("]", ")").replace(":", " ")
     spec = f"*{name}[{text}]"
     if option.takes:
-        spec += ":file:_files" if option.files else f":value:({' '.join(option.values)})"
+        values = f"({' '.join(option.values)})" if option.values else " "  # a space: anything may follow
+        spec += ":file:_files" if option.files else f":value:{values}"
     return shlex.quote(spec)
 
 

@@ -23,6 +23,7 @@ HELP: Final = "judge pods from `kubectl get -o yaml` output, without a cluster"
 DESCRIPTION: Final = """\
 Judge pods from files: what `kubectl get -o yaml` (or json) prints, Lists, several documents or files, a directory, a
 must-gather tree, a tar (.gz) of these, or - for standard input. Nothing is asked of a cluster, Redis or web server.
+JSON is read several times faster than YAML.
 
   kubectl get pods,nodes,resourceclaims,resourceclaimtemplates,resourceclasses,podschedulingcontexts,events -A -o yaml |
     dradash explain -f - ml/train

@@ -51,6 +51,7 @@ def add_describe(parser: ArgumentParser) -> None:
 
 def _add_filters(parser: ArgumentParser) -> None:
     parser.add_argument("-n", "--namespace", default="", metavar="NS", help="only this namespace (default: all)")
+    parser.add_argument("-A", "--all-namespaces", action="store_true", help="all namespaces, which is the default")
     for name, text in (
         ("outcome", "only pods with this verdict; any: bound ones too"),
         ("reason", "only pods refused for this reason (a code)"),

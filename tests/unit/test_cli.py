@@ -305,6 +305,7 @@ def test_get_wide_shows_more_and_json_and_yaml_everything(capsys: pytest.Capture
 
 
 def test_filters_are_the_apis_own(bridge: Bridge, capsys: pytest.CaptureFixture[str]) -> None:
+    assert len(run(capsys, "get", "pods", "-A")[1].splitlines()) == 3
     _, out, _ = run(capsys, "get", "pods", "-n", "ml", "--reason", "ClaimNotFound")
     assert "lost" in out
     assert "train" not in out

@@ -14,6 +14,7 @@ from django.conf import settings
 from django.test import override_settings
 
 from dradash.conf import from_environ
+from dradash.metrics.process import PROCESS
 from dradash.reader import current
 from dradash.web import consumers
 from dradash.web.fragments import Renderer
@@ -95,6 +96,21 @@ async def test_the_first_message_is_everything(open_socket: Any) -> None:
     message = await socket.receive()
     for block in ("freshness", "headline", "pipeline", "nodes", "claims", "negotiation", "effects", "history"):
         assert f'<div id="{block}" class="block" hx-swap-oob="true">' in message
+
+
+async def test_open_pages_are_counted_for_the_metrics(scene: Scene) -> None:
+    def told() -> float | None:
+        return PROCESS.registry.get_sample_value("dradash_websocket_clients")
+
+    before = told()
+    assert before is not None
+    socket, refused = Socket("/pods"), Socket("/no/such/page")
+    assert await socket.open()
+    assert not await refused.open()
+    assert told() == before + 1
+    await socket.close()
+    await refused.close()
+    assert told() == before
 
 
 async def test_a_page_that_was_just_loaded_is_only_told_that_it_is_live(scene: Scene, open_socket: Any) -> None:
