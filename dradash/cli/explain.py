@@ -28,7 +28,8 @@ JSON is read several times faster than YAML.
   kubectl get pods,nodes,resourceclaims,resourceclaimtemplates,resourceclasses,podschedulingcontexts,events -A -o yaml |
     dradash explain -f - ml/train
 
-Exit status: 0 schedulable (or bound), 1 not, 2 the input cannot be used or does not decide it."""
+Exit status: 0 schedulable (or bound), 1 not, 2 the input cannot be used or does not decide it; of several pods the
+worst."""
 _POD: Final = re.compile(r"[a-z0-9-]+/[a-z0-9.-]+")
 SCHEDULABLE, NOT_SCHEDULABLE, BAD_INPUT = 0, 1, 2
 
@@ -50,7 +51,7 @@ def run(args: Namespace) -> int:
     except BadInput as error:
         sys.stderr.write(f"dradash explain: {error}\n")
         return BAD_INPUT
-    _write(found, args.output)
+    _write(found, args.output, one=pod is not None)
     if not all(e.decided for e in found):
         return BAD_INPUT
     return SCHEDULABLE if all(e.schedulable for e in found) else NOT_SCHEDULABLE
@@ -118,12 +119,12 @@ def _instead(dump: Dump) -> str:
     return f" (it holds {', '.join(dict.fromkeys(held[:8]))})" if held else " (it is empty)"
 
 
-def _write(found: list[Explanation], output: str) -> None:
+def _write(found: list[Explanation], output: str, *, one: bool) -> None:
     if output == "text":
         style = Style.of(sys.stdout, os.environ)
         sys.stdout.write("\n".join(told(e, style) for e in found))
         return
-    plain: Any = msgspec.to_builtins({"items": found} if len(found) != 1 else found[0])
+    plain: Any = msgspec.to_builtins(found[0] if one else {"items": found})
     if output == "json":
         sys.stdout.write(json.dumps(plain, indent=2) + "\n")
     else:

@@ -81,6 +81,15 @@ def test_without_a_pod_every_pod_with_claims_is_explained(file: str, capsys: pyt
     assert [e["pod"] for e in json.loads(out)["items"]] == ["ml/bound", "ml/lost", "ml/train"]
 
 
+def test_without_a_pod_there_are_items_also_when_it_is_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    only = tmp_path / "one.json"
+    items = [BOUND, build.claim("c", "ml"), build.node("node-0"), build.resource_class()]
+    only.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    status, out, _ = run(capsys, "explain", "-f", str(only), "-o", "json")
+    assert status == 0
+    assert [e["outcome"] for e in json.loads(out)["items"]] == ["Bound"]
+
+
 def test_a_name_alone_is_enough_where_it_is_the_only_one(file: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "Pod ml/lost: Blocked" in run(capsys, "explain", "lost", "-f", file)[1]
 
