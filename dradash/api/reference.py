@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.csrf import csrf_exempt
@@ -29,5 +31,16 @@ def page(request: HttpRequest) -> HttpResponse:
     except Refusal as refusal:
         return problem(refusal)
     made = openapi.build()
-    operations = [{"path": path, "address": ROOT + path, **of["get"]} for path, of in made["paths"].items()]
-    return render(request, "api/page.html", {"info": made["info"], "operations": operations, "section": "api"})
+    operations = [_plain(of["get"]) | {"path": path, "address": ROOT + path} for path, of in made["paths"].items()]
+    context = {"info": made["info"], "about": _bare(made["info"]["description"]), "operations": operations}
+    return render(request, "api/page.html", context)
+
+
+def _plain(operation: dict[str, Any]) -> dict[str, Any]:
+    parameters = [p | {"description": _bare(p["description"])} for p in operation["parameters"]]
+    return operation | {"parameters": parameters}
+
+
+def _bare(text: str) -> str:
+    """The document's Markdown as text: only backticks are in it."""
+    return text.replace("`", "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser
 
 from tests import pages
@@ -28,6 +29,7 @@ def test_a_resource_is_tried_out_on_the_page(show: Callable[[Scene], Site], brow
     answer.get_by_text('"outcome": "Waiting"').wait_for()
     assert page.locator("#verdict .api-address").inner_text() == ("/api/v1/pods/ml/train/verdict?fields=outcome%2Cpod")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert Axe().run(page).response["violations"] == []
     assert complaints == []
     assert all(url.startswith(site.url) for url in asked)
     page.close()

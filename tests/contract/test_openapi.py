@@ -14,7 +14,7 @@ import msgspec
 import pytest
 from openapi_spec_validator import validate
 
-from dradash.api import openapi, urls
+from dradash.api import openapi, problems, urls
 from dradash.api.endpoints import ENDPOINTS
 from dradash.reader import current
 from tests import pages
@@ -140,3 +140,12 @@ def test_every_request_is_answered_as_the_document_says(server: str, tmp_path: P
     )
     assert asked.returncode == 0, asked.stdout[-6000:] + asked.stderr[-2000:]
     assert re.search(r"\b[1-9]\d* generated", asked.stdout), asked.stdout[-2000:]
+
+
+# --- docs/api.md -----------------------------------------------------------------------------------------------------
+
+
+def test_the_docs_name_every_resource_and_every_problem() -> None:
+    docs = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")
+    assert [e.path for e in ENDPOINTS if f"`{e.path}`" not in docs] == []
+    assert [k.slug for k in problems.KINDS if f"`{k.slug}`" not in docs] == []

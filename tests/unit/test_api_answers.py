@@ -229,6 +229,28 @@ def test_every_page_links_to_its_json(line: PageLine) -> None:
 
 
 @pytest.mark.usefixtures("scene")
+def test_every_address_in_an_answer_leads_somewhere() -> None:
+    seen = set()
+    for name in ("pods", "claims", "negotiations", "nodes", "classes", "drivers", "findings", "changes"):
+        for row in ask(f"/{name}").json()["items"]:
+            seen |= {row["url"], row["page"]} - {None}
+    assert len(seen) > 30
+    assert {a: s for a in seen if (s := Client().get(a).status_code) != 200} == {}
+
+
+def test_hostile_names_are_quoted_in_addresses_and_answers_are_never_html() -> None:
+    made = Scene(build.pod("a?b#c%2F<x>", "n s", claims={"c": "none"}))
+    made.look()
+    current.use(made.web)
+    response = ask("/pods")
+    row = response.json()["items"][0]
+    assert row["url"] == "/api/v1/pods/n%20s/a%3Fb%23c%252F%3Cx%3E"
+    assert Client().get(row["url"]).json()["pod"]["name"] == "a?b#c%2F<x>"
+    assert response.headers["X-Content-Type-Options"] == "nosniff"
+    current.use(None)
+
+
+@pytest.mark.usefixtures("scene")
 @pytest.mark.parametrize(
     ("page", "there"),
     [
