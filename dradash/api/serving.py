@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -29,6 +30,8 @@ logger = logging.getLogger(__name__)
 JSON: Final = "application/json"
 NDJSON: Final = "application/x-ndjson"
 STREAMED: Final = 500  # rows that are read at once while a list is streamed
+# What findings and the drivers' record say, and when, is each process's own: so are their tags.
+_PROCESS: Final = secrets.token_hex(4)
 _WITHOUT_MODEL: Final = frozenset({"health", "reasons"})
 
 _encoder = msgspec.json.Encoder()
@@ -108,6 +111,8 @@ def etag(endpoint: Endpoint, ask: Ask, address: str, *, lines: bool) -> str:
     parts: list[object] = [address, lines, instance, state]
     if ask.at is None or time.time() - ask.at < SETTLED_AFTER:
         parts.append(revision)
+        if endpoint.varies:
+            parts.append(_PROCESS)
         if endpoint.varies == "findings":
             report = ask.here.doctor.report()
             parts += [report.generation, report.at > 0]

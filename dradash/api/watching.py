@@ -66,7 +66,7 @@ def begin(endpoint: Endpoint, ask: Ask, since: int | None) -> Watch:
         with ask.world() as world:
             known = {listing.identity(i) for i in listing.items(ask, world, None)}
             since = world.revision
-    elif since > revision:
+    elif since > revision and since > ask.here.model.revision():  # another process may be ahead of this one
         raise Refusal(REVISION_GONE, f"revision {since} has not been reached: the model is at {revision}; list again")
     else:
         _read(ask, instance, since, 1)
@@ -143,6 +143,8 @@ def _latest(watch: Watch, changes: list[Change]) -> list[WatchEvent]:
     if listing.touched is None:
         raise AssertionError("only lists that can be watched are")
     events = []
+    if listing.prepare is not None:
+        listing.prepare(ask)
     with ask.world() as world:
         touched: dict[str, Change] = {}
         for change in changes:

@@ -166,6 +166,15 @@ async def test_a_revision_that_is_not_kept_any_more_is_410(scene: Scene, monkeyp
     assert "list again" in refused["detail"]
 
 
+async def test_a_revision_that_another_process_has_seen_already_is_waited_for(scene: Scene) -> None:
+    scene.put(_pod("second"))  # the model is ahead of this process
+    stream = await watch(f"/pods?watch=1&since={scene.model.revision()}")
+    assert (await stream.next())["type"] == "BOOKMARK"
+    change(scene, _pod("third"))
+    assert (await stream.next())["key"] == "ml/third"
+    await stream.close()
+
+
 @pytest.mark.usefixtures("scene")
 async def test_a_revision_or_a_model_that_never_was_is_410() -> None:
     assert (await watch("/pods?watch=1&since=99999", 410))["status"] == 410
