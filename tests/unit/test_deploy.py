@@ -20,6 +20,7 @@ from dradash.conf import from_environ
 from dradash.kinds.registry import KINDS
 from dradash.metrics.families import STATES
 from dradash.metrics.health import CHECKS
+from dradash.metrics.scrape import Scraper
 from dradash.metrics.table import METRICS
 from dradash.reader import current
 from dradash.scheduling.doctor.rules import RULES
@@ -158,9 +159,29 @@ def test_the_rules_fire_as_they_should(tmp_path: Path) -> None:
     document = yaml.safe_load((DEPLOY / "alerts.yaml").read_text())
     (tmp_path / "rules.yaml").write_text(yaml.safe_dump(document["spec"]))
     shutil.copy(DEPLOY / "alerts_test.yaml", tmp_path)
-    for args in (("check", "rules", "rules.yaml"), ("test", "rules", "alerts_test.yaml")):
+    # A query of the dashboard is valid PromQL if it may be recorded, with what Grafana puts in.
+    recorded = [
+        {"record": f"query:{i}", "expr": expr.replace("$instance", ".*").replace("$__rate_interval", "5m")}
+        for i, expr in enumerate(queries())
+    ]
+    (tmp_path / "dashboard.yaml").write_text(yaml.safe_dump({"groups": [{"name": "dashboard", "rules": recorded}]}))
+    for args in (
+        ("check", "rules", "rules.yaml"),
+        ("check", "rules", "dashboard.yaml"),
+        ("test", "rules", "alerts_test.yaml"),
+    ):
         done = subprocess.run([promtool, *args], cwd=tmp_path, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.usefixtures("scene")
+def test_prometheus_own_lint_has_nothing_to_say_about_the_metrics() -> None:
+    """By promtool; where none can be had, the parser of prometheus_client has read them (test_metrics.py)."""
+    text = Scraper(("ml",)).text(current.get())
+    assert text.endswith(b"\n")
+    if promtool := _promtool():
+        done = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, check=False)
+        assert (done.returncode, done.stdout + done.stderr) == (0, b"")
 
 
 def test_the_rules_tests_name_alerts_that_there_are() -> None:
