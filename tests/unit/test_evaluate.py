@@ -36,7 +36,7 @@ THREE = build.nodes(3)
 def test_every_step_is_there_in_order_reached_or_not() -> None:
     result = verdict(POD, *THREE)
     assert [s.point for s in result.steps] == [
-        "PreEnqueue", "PreFilter", "Filter", "PostFilter", "PreScore", "Reserve", "Unreserve", "PreBind", "PostBind",
+        "PreEnqueue", "PreFilter", "Filter", "PostFilter", "PreScore", "Reserve", "PreBind", "PostBind", "Unreserve",
     ]  # fmt: skip
     assert result.step("PreEnqueue").code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
     assert {s.state for s in result.steps[1:]} == {StepState.NOT_REACHED}
