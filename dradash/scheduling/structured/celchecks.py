@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Final
 
 from dradash.scheduling.structured import celtime
-from dradash.scheduling.structured.celdeclarations import FIELDS
 from dradash.scheduling.structured.celeval import Regex
 from dradash.scheduling.structured.celtree import Call, Comprehension, Const, Ident, ListOf, MapOf, Node, Select, Tree
 from dradash.scheduling.structured.celvalues import CelError, EvalError
@@ -33,9 +32,7 @@ class Refused(CelError):
 
 def check(tree: Tree, regex: Regex) -> None:
     """Raises Refused."""
-    # The library gives `has(device.field)` the type of the field.
-    has = isinstance(tree.root, Select) and tree.root.test_only
-    result = "bool" if has else tree.types.get(tree.root.id, "dyn")
+    result = tree.types.get(tree.root.id, "dyn")
     if result not in ("bool", "any"):
         raise Refused(f"must evaluate to bool or the unknown type, not {result}")
     formatted: set[int] = set()  # the arguments of format may be mixed
@@ -90,8 +87,6 @@ def _is_device(node: Node) -> bool:
 def _check_device(node: Node) -> None:
     """`device` is an object: only its fields can be used, and only by selecting them."""
     if isinstance(node, Select) and _is_device(node.operand):
-        if node.test_only and node.field in FIELDS:
-            return
         raise Refused(f"undefined field '{node.field}'")
     if any(_is_device(child) for child in children(node)) or _is_device(node):
         if isinstance(node, Ident):

@@ -21,9 +21,6 @@ ABSTRACT: Final = (QUANTITY, SEMVER, URL, IP, CIDR, FORMAT, PAIR)
 
 ELEMENTS: Final = ("bool", "int", "uint", "double", "string", "bytes", "timestamp", "duration", "list", "map")
 
-# The variables: `device` stands for the bare name, which a selector may only use with one of these fields.
-FIELDS: Final = ("driver", "attributes", "capacity", "allowMultipleAllocations")
-
 _NUMBERS: Final = ("int", "uint", "double")
 _ORDERED: Final = ("bool", "int", "uint", "double", "string", "bytes", "timestamp", "duration")
 _ORDER: Final = ("_<_", "_<=_", "_>_", "_>=_")

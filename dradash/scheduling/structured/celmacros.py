@@ -38,6 +38,10 @@ class Token(msgspec.Struct, frozen=True):
     text: str
 
 
+# A device has every one of its fields; the library would read this as the field itself. A string that looks the same
+# is harmed, which no selector has been seen to contain.
+_HAS_FIELD: Final = re.compile(r"\bhas\(\s*device\s*\.\s*(?:driver|attributes|capacity|allowMultipleAllocations)\s*\)")
+
 # Functions whose results are optional, which the library cannot be told: they return a list instead.
 _OPTIONAL: Final = ("validate", "named")
 _REWRITTEN: Final = (*_TWO_VARIABLES, *_OPTIONAL, "sortBy")
@@ -49,6 +53,7 @@ def tokens(expression: str) -> list[Token]:
 
 def expanded(expression: str) -> str:
     """The expression without these macros; the same text if it has none of them."""
+    expression = _HAS_FIELD.sub("true", expression) if _HAS_FIELD.search(expression) else expression
     if not any(f"{name}(" in expression.replace(" ", "") for name in _REWRITTEN):
         return expression
     return _expanded(tokens(expression))
