@@ -45,7 +45,7 @@ def _device(chosen: Chosen) -> Body:
     if chosen.request.admin_access:
         result["adminAccess"] = True
     if chosen.request.tolerations:
-        result["tolerations"] = msgspec.to_builtins(chosen.request.tolerations)
+        result["tolerations"] = [msgspec.to_builtins(t) for t in chosen.request.tolerations]
     if device.binding_conditions:
         result["bindingConditions"] = list(device.binding_conditions)
     if device.binding_failure_conditions:
@@ -76,9 +76,8 @@ def _configs(devices: DeviceClaim, picked: list[RequestData]) -> list[Body]:
     for config in devices.config:
         times = 1 if not config.requests else _times(config, devices, picked)
         configs += [_config("FromClaim", list(config.requests), config) for _ in range(times)]
-    # Naming as many requests as there are means all of them, which no list at all says too.
     for entry in configs:
-        if not entry["requests"] or len(entry["requests"]) == len(devices.requests):
+        if not entry["requests"]:
             del entry["requests"]
     return configs
 
@@ -129,7 +128,8 @@ def _add_terms(claim: str, selector: NodeSelector | None, fields: list[Body], ex
 
 
 def _add_new(requirements: Any, to: list[Body]) -> None:
-    for requirement in msgspec.to_builtins(requirements):
+    for each in requirements:
+        requirement = {k: list(v) if k == "values" else v for k, v in msgspec.to_builtins(each).items()}
         values = set(requirement.get("values", ()))
         known = any(
             have.get("key") == requirement.get("key")

@@ -7,12 +7,15 @@ answers as the API server would if nobody else wrote, and records what was writt
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import msgspec
 
+from dradash.kinds import quantity as quantities
 from dradash.kinds.deviceclaim import MAX_RESERVED_FOR, ResourceClaim
+from dradash.kinds.quantity import InvalidQuantity
 from dradash.kinds.registry import decode
 from dradash.scheduling.effects import Effect
 
@@ -39,7 +42,37 @@ class HeldClaim(msgspec.Struct, frozen=True):
 
 def held(raw: Raw) -> HeldClaim:
     """Raises MalformedObject."""
-    return HeldClaim(raw, decode(ResourceClaim, raw))
+    return HeldClaim(canonical(raw), decode(ResourceClaim, raw))
+
+
+def canonical(claim: Raw) -> Raw:
+    """The claim as Go writes it again: its quantities in canonical form. The input is not touched."""
+    return _canonical(claim) if '"consumedCapacity"' in (text := json.dumps(claim)) or '"capacity"' in text else claim
+
+
+def _canonical(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_canonical(v) for v in value]
+    if not isinstance(value, dict):
+        return value
+    changed = {k: _canonical(v) for k, v in value.items()}
+    if isinstance(consumed := value.get("consumedCapacity"), dict):
+        changed["consumedCapacity"] = _quantities(consumed)
+    capacity = value.get("capacity")
+    if isinstance(capacity, dict) and isinstance(capacity.get("requests"), dict):
+        changed["capacity"] = {**capacity, "requests": _quantities(capacity["requests"])}
+    return changed
+
+
+def _quantities(amounts: Raw) -> Raw:
+    return {name: _quantity(text) for name, text in amounts.items()}
+
+
+def _quantity(text: Any) -> Any:
+    try:
+        return str(quantities.parse(str(text)))
+    except InvalidQuantity:
+        return text
 
 
 def key_of(raw: Raw) -> str:
@@ -77,7 +110,8 @@ class ClaimWrites:
 
     def put(self, claim: Raw) -> None:
         """Somebody else wrote the claim."""
-        self._claims[key_of(claim)] = claim
+        self._version += 1
+        self._claims[key_of(claim)] = canonical(claim)
 
     def remove(self, key: str) -> None:
         """Somebody else deleted the claim."""

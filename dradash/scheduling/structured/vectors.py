@@ -95,9 +95,9 @@ class _Cycle:
 
     def _points(self) -> None:
         lookup = pod_claims(self.pod, self.listed.claims)
+        self._say("sign", plugin.sign_pod(self.pod))
         if not self.case.get("skipPreEnqueue") and not self._say("preEnqueue", plugin.pre_enqueue(lookup)):
             return
-        self._say("sign", plugin.sign_pod(self.pod))
         state, status = plugin.pre_filter(self.pod, self.listed, lookup)
         if not self._say("preFilter", status):
             if status.is_rejected:
