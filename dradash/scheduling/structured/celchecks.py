@@ -23,7 +23,8 @@ _FORMATTED: Final[dict[str, frozenset[str]]] = {
     "x": frozenset(("int", "uint", "string", "bytes")),
     "X": frozenset(("int", "uint", "string", "bytes")),
 }
-_UNKNOWN: Final = ("dyn", "any", "error", "type_param")
+# Not "any", the type of an attribute: format wants it converted.
+_UNKNOWN: Final = ("dyn", "error", "type_param")
 
 
 class Refused(CelError):

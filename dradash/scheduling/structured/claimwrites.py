@@ -110,7 +110,6 @@ class ClaimWrites:
 
     def put(self, claim: Raw) -> None:
         """Somebody else wrote the claim."""
-        self._version += 1
         self._claims[key_of(claim)] = canonical(claim)
 
     def remove(self, key: str) -> None:
@@ -149,7 +148,6 @@ class ClaimWrites:
             return
         claim = self._claims.get(f"{namespace}/{name}")
         if claim is None:
-            self._refuse("NotFound")
             raise _not_found(name)
         gone = {r["uid"] for r in patch["status"]["reservedFor"]}
         status = claim.get("status", {})
@@ -163,6 +161,8 @@ class ClaimWrites:
         try:
             stored = self._accepted(claim, name, subresource)
         except APIError as error:
+            if error.reason == "Conflict":
+                self._version += 1  # somebody else's write
             self._refuse(error.reason)
             raise
         if subresource:

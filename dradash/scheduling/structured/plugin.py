@@ -175,15 +175,20 @@ def score(state: CycleState, node: str) -> int:
     allocation = state.node_allocations.get(node)
     if allocation is None:
         return 0
+    new = iter(allocation.results)
     total = 0
-    for index, result in zip(state.to_allocate(), allocation.results, strict=True):
-        chosen = {r["request"] for r in result["devices"].get("results", ())}
-        for request in state.claims[index].claim.spec.devices.requests:
-            if request.exactly is not None:
-                continue
-            for place, sub in enumerate(request.first_available):
-                if f"{request.name}/{sub.name}" in chosen:
-                    total += MAX_FIRST_AVAILABLE - place
+    for held in state.claims:
+        existing = held.claim.status.allocation
+        if existing is None:
+            chosen = {str(r["request"]) for r in next(new)["devices"].get("results", ())}
+        else:
+            chosen = {r.request for r in existing.devices.results}
+        total += sum(
+            MAX_FIRST_AVAILABLE - place
+            for request in held.claim.spec.devices.requests
+            for place, sub in enumerate(request.first_available)
+            if request.exactly is None and f"{request.name}/{sub.name}" in chosen
+        )
     return total
 
 
