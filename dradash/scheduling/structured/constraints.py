@@ -32,6 +32,8 @@ def typed_value(attribute: DeviceAttribute) -> tuple[str, Any] | None:
 
 
 class Constraint(Protocol):
+    attribute: str
+
     def add(self, request: Request, device: Device, id_: DeviceID) -> bool:
         """Take the device in if it fits; for each success `remove` is called at most once."""
 

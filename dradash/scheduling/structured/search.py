@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from dradash.kinds.deviceclaim import ALL, MAX_RESULTS, ResourceClaim
 from dradash.scheduling.structured import capacity
 from dradash.scheduling.structured.allocation import Chosen
-from dradash.scheduling.structured.constraints import Constraint
+from dradash.scheduling.structured.constraints import (
+    Constraint,
+    DistinctAttribute,
+    lookup_attribute,
+    typed_value,
+)
 from dradash.scheduling.structured.counters import AvailableCounters, ConsumedCounters
 from dradash.scheduling.structured.devices import (
     AllocatedState,
@@ -29,14 +33,6 @@ class SearchCut(Exception):
 
 class TooManyResults(Exception):
     """errAllocationResultMaxSizeExceeded: a claim would get more devices than it may; other choices may need fewer."""
-
-
-class Place(NamedTuple):
-    """Where to look for the next device of a request: only behind the last one, for the order does not matter."""
-
-    pool: int = 0
-    slice: int = 0
-    device: int = 0
 
 
 class Wanted(NamedTuple):
@@ -67,7 +63,17 @@ class Search:
         self.results: list[list[Chosen]] = [[] for _ in claims]
         self._claims = claims
         self._names = [f"{c.namespace}/{c.name}" if c.namespace else c.name for c in claims]
-        self._pools = pools
+        # The order in which devices are tried. Those of pools that cannot be used are passed over.
+        self._candidates = [
+            Candidate(DeviceID(pool.id.driver, pool.id.pool, device.name), device, item, pool)
+            for pool in pools
+            if pool.is_usable
+            for item in pool.here
+            for device in item.spec.devices
+        ]
+        self._leaves_nothing_behind = _leaves_nothing_behind(self._candidates, constraints)
+        self._attributes = sorted({c.attribute for of_claim in constraints for c in of_claim})
+        self._signatures: dict[DeviceID, tuple[object, ...]] = {}
         self._data = data
         self._constraints = constraints
         self._state = state
@@ -77,15 +83,16 @@ class Search:
         # Which claims of this search hold a device alone, and what they take of devices that are shared.
         self._holders: dict[DeviceID, set[int]] = {}
         self._taking: dict[DeviceID, Capacities] = {}
+        self._fits_alone: dict[tuple[int, DeviceID], bool] = {}
 
     def run(self) -> bool:
         """Whether there is a solution, then in `results`. Raises AllocationError, TooManyResults or SearchCut."""
         try:
-            return self._next(Wanted(0), in_sub_request=False, start=Place())
+            return self._next(Wanted(0), in_sub_request=False, start=0)
         except RecursionError:
             raise SearchCut from None
 
-    def _next(self, wanted: Wanted, *, in_sub_request: bool, start: Place) -> bool:
+    def _next(self, wanted: Wanted, *, in_sub_request: bool, start: int) -> bool:
         self._steps -= 1
         if self._steps < 0:
             raise SearchCut
@@ -93,7 +100,7 @@ class Search:
             return True
         if wanted.request >= len(self._claims[wanted.claim].spec.devices.requests):
             try:
-                return self._next(Wanted(wanted.claim + 1), in_sub_request=False, start=Place())
+                return self._next(Wanted(wanted.claim + 1), in_sub_request=False, start=0)
             except TooManyResults:
                 # Not final: another choice for an earlier claim may leave room for a smaller alternative here.
                 return False
@@ -103,7 +110,7 @@ class Search:
         if data.request.mode == ALL and not data.all_devices:
             return False
         if wanted.device >= data.count:
-            return self._next(Wanted(wanted.claim, wanted.request + 1), in_sub_request=False, start=Place())
+            return self._next(Wanted(wanted.claim, wanted.request + 1), in_sub_request=False, start=0)
         if len(self.results[wanted.claim]) + data.count - wanted.device > MAX_RESULTS:
             raise TooManyResults
         if data.request.mode == ALL:
@@ -116,7 +123,7 @@ class Search:
         index = 0
         while RequestKey(wanted.claim, wanted.request, index) in self._data:
             try:
-                found = self._next(wanted._replace(sub_request=index), in_sub_request=True, start=Place())
+                found = self._next(wanted._replace(sub_request=index), in_sub_request=True, start=0)
             except TooManyResults:
                 index += 1
                 continue
@@ -133,21 +140,74 @@ class Search:
         taken = self._take(wanted, data, data.all_devices[wanted.device], must=True)
         if taken is None:
             return False
-        return self._go_on(wanted, taken, in_sub_request=in_sub_request, start=Place())
+        return self._go_on(wanted, taken, in_sub_request=in_sub_request, start=0)
 
-    def _take_any(self, wanted: Wanted, data: RequestData, *, in_sub_request: bool, start: Place) -> bool:
-        for place, candidate in self._candidates(start):
+    def _take_any(self, wanted: Wanted, data: RequestData, *, in_sub_request: bool, start: int) -> bool:
+        """`start`: only devices from there on, for within a request their order does not matter."""
+        if self._leaves_nothing_behind and self._cannot_suffice(wanted, data, start):
+            return False
+        failed: list[int] = []
+        for place in range(start, len(self._candidates)):
+            candidate = self._candidates[place]
             if not self._is_candidate(wanted, data, candidate):
+                continue
+            if failed and any(self._is_interchangeable(wanted, other, place) for other in failed):
                 continue
             taken = self._take(wanted, data, candidate, must=False)
             if taken is None:
                 continue
-            behind = place._replace(device=place.device + 1)
-            if self._go_on(wanted, taken, in_sub_request=in_sub_request, start=behind):
+            if self._go_on(wanted, taken, in_sub_request=in_sub_request, start=place + 1):
                 return True
+            if self._leaves_nothing_behind:
+                failed.append(place)
         return False
 
-    def _go_on(self, wanted: Wanted, taken: Chosen, *, in_sub_request: bool, start: Place) -> bool:
+    def _is_interchangeable(self, wanted: Wanted, a: int, b: int) -> bool:
+        """Whether a search with device `b` ends as the one with `a` did, which failed.
+
+        A solution with `b` would be one with `a` too, with the two exchanged: if all requests that were looked at treat
+        them alike. What was asked of only one of them might be an error for the other, so it counts as a difference; what
+        was asked of neither was not looked at.
+        """
+        first, second = self._candidates[a], self._candidates[b]
+        if self._signature(first) != self._signature(second):
+            return False
+        return all(
+            known.get(first.id) == known.get(second.id) for known in self._selection.known_from(wanted.key)
+        )
+
+    def _signature(self, candidate: Candidate) -> tuple[object, ...]:
+        """What the search looks at in a device besides selectors."""
+        known = self._signatures.get(candidate.id)
+        if known is None:
+            device = candidate.device
+            values = []
+            for name in self._attributes:
+                attribute = lookup_attribute(device, candidate.id, name)
+                values.append(None if attribute is None else (typed_value(attribute),))
+            fits = tuple(self._has_capacity(data, candidate) for data in self._data.values())
+            known = (candidate.id in self._state.devices, tuple(values), device.taints, fits)
+            self._signatures[candidate.id] = known
+        return known
+
+    def _cannot_suffice(self, wanted: Wanted, data: RequestData, start: int) -> bool:
+        """Whether it is known that fewer devices are left than are needed; no selector is asked here.
+
+        Upstream tries all combinations and ends with the same answer, if trying leaves nothing behind.
+        """
+        missing = data.count - wanted.device
+        known = self._selection.known(wanted.key)
+        for place in range(start, len(self._candidates)):
+            id_ = self._candidates[place].id
+            if self._is_taken(wanted, data, id_):
+                continue
+            # A selector that was not asked yet may raise an error, which counts.
+            missing -= known.get(id_, missing)
+            if missing <= 0:
+                return False
+        return True
+
+    def _go_on(self, wanted: Wanted, taken: Chosen, *, in_sub_request: bool, start: int) -> bool:
         """Look for the next device; take this one back if there is no solution with it."""
         following = wanted._replace(device=wanted.device + 1)
         found = False
@@ -157,19 +217,6 @@ class Search:
             if not found:
                 self._give_back(wanted, taken)
         return found
-
-    def _candidates(self, start: Place) -> Iterator[tuple[Place, Candidate]]:
-        for p in range(start.pool, len(self._pools)):
-            pool = self._pools[p]
-            if not pool.is_usable:
-                continue
-            for s in range(start.slice if p == start.pool else 0, len(pool.here)):
-                item = pool.here[s]
-                first = start.device if (p, s) == (start.pool, start.slice) else 0
-                for d in range(first, len(item.spec.devices)):
-                    device = item.spec.devices[d]
-                    id_ = DeviceID(pool.id.driver, pool.id.pool, device.name)
-                    yield Place(p, s, d), Candidate(id_, device, item, pool)
 
     def _is_candidate(self, wanted: Wanted, data: RequestData, candidate: Candidate) -> bool:
         """In use, selectors, capacity: what is asked before a device is tried."""
@@ -187,12 +234,15 @@ class Search:
         return id_ in self._state.devices or bool(holders)
 
     def _has_capacity(self, data: RequestData, candidate: Candidate) -> bool:
-        return capacity.fits(
-            self._state.capacity.get(candidate.id, {}),
-            self._taking.get(candidate.id, {}),
-            data.request.capacity,
-            candidate.device.capacity,
-        )
+        taken, taking = self._state.capacity.get(candidate.id, {}), self._taking.get(candidate.id, {})
+        wanted, held = data.request.capacity, candidate.device.capacity
+        if taken or taking:
+            return capacity.fits(taken, taking, wanted, held)
+        # Of a device that nobody shares the answer does not change.
+        key = (id(data), candidate.id)
+        if key not in self._fits_alone:
+            self._fits_alone[key] = capacity.fits(taken, taking, wanted, held)
+        return self._fits_alone[key]
 
     def _take(self, wanted: Wanted, data: RequestData, candidate: Candidate, *, must: bool) -> Chosen | None:
         """allocateDevice: the device in the results, or None. Raises AllocationError if it `must` be had and cannot."""
@@ -240,3 +290,10 @@ class Search:
         elif device.consumes_counters:
             self._counters.give_back(taken.candidate)
         self.results[wanted.claim].pop()
+
+
+def _leaves_nothing_behind(candidates: list[Candidate], constraints: list[list[Constraint]]) -> bool:
+    """Whether trying devices and giving them back restores everything: not so with counters, shares and distinctAttribute."""
+    return not any(isinstance(c, DistinctAttribute) for of_claim in constraints for c in of_claim) and not any(
+        c.device.consumes_counters or c.device.allow_multiple_allocations for c in candidates
+    )

@@ -56,14 +56,22 @@ class Selection:
     def __init__(self, node: Node, answers: Answers) -> None:
         self._node = node
         self._answers = answers
-        self._known: dict[tuple[DeviceID, RequestKey], bool] = {}
+        self._known: dict[RequestKey, dict[DeviceID, bool]] = {}
+
+    def known(self, key: RequestKey) -> dict[DeviceID, bool]:
+        """What was answered so far for a request."""
+        return self._known.setdefault(key, {})
+
+    def known_from(self, key: RequestKey) -> list[dict[DeviceID, bool]]:
+        """The same for that request and those that come after it."""
+        return [known for later, known in self._known.items() if later >= key]
 
     def selectable(self, key: RequestKey, data: RequestData, candidate: Candidate, claim: str) -> bool:
         """Raises AllocationError for a selector that cannot be evaluated."""
-        place = (candidate.id, key)
-        if place not in self._known:
-            self._known[place] = self._is_selectable(data, candidate, claim)
-        return self._known[place]
+        known = self.known(key)
+        if candidate.id not in known:
+            known[candidate.id] = self._is_selectable(data, candidate, claim)
+        return known[candidate.id]
 
     def _is_selectable(self, data: RequestData, candidate: Candidate, claim: str) -> bool:
         device_class = data.device_class
