@@ -27,7 +27,7 @@ from dradash.scheduling.structured.selection import Answers, Selection
 __all__ = ["Allocator", "SearchCut", "object_name"]
 
 # Steps of the search on one node. Upstream stops after ten seconds (filterTimeout); this is about as far as it gets.
-STEPS: Final = 100_000
+STEPS: Final = 200_000
 
 
 def object_name(claim: ResourceClaim) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from dradash.kinds.deviceclaim import ALL, MAX_RESULTS, ResourceClaim
@@ -71,7 +72,7 @@ class Search:
             for item in pool.here
             for device in item.spec.devices
         ]
-        self._leaves_nothing_behind = _leaves_nothing_behind(self._candidates, constraints)
+        self._leaves_nothing_behind = _leaves_nothing_behind(self._candidates, constraints, data.values())
         self._attributes = sorted({c.attribute for of_claim in constraints for c in of_claim})
         self._signatures: dict[DeviceID, tuple[object, ...]] = {}
         self._data = data
@@ -181,6 +182,8 @@ class Search:
         known = self._signatures.get(candidate.id)
         if known is None:
             device = candidate.device
+            if device.allow_multiple_allocations:
+                return candidate.id  # what is left of it changes in the search: like no other
             values = []
             for name in self._attributes:
                 attribute = lookup_attribute(device, candidate.id, name)
@@ -292,8 +295,16 @@ class Search:
         self.results[wanted.claim].pop()
 
 
-def _leaves_nothing_behind(candidates: list[Candidate], constraints: list[list[Constraint]]) -> bool:
-    """Whether trying devices and giving them back restores everything: not so with counters, shares and distinctAttribute."""
-    return not any(isinstance(c, DistinctAttribute) for of_claim in constraints for c in of_claim) and not any(
-        c.device.consumes_counters or c.device.allow_multiple_allocations for c in candidates
-    )
+def _leaves_nothing_behind(
+    candidates: list[Candidate], constraints: list[list[Constraint]], data: Iterable[RequestData]
+) -> bool:
+    """Whether trying devices and giving them back restores everything, which upstream does not do for all of them.
+
+    Not so: distinctAttribute, counters, a shared device without capacity, and shared devices where all are asked for.
+    """
+    if any(isinstance(c, DistinctAttribute) for of_claim in constraints for c in of_claim):
+        return False
+    if any(c.device.consumes_counters for c in candidates):
+        return False
+    shared = [c for c in candidates if c.device.allow_multiple_allocations]
+    return not shared or (all(c.device.capacity for c in shared) and all(d.request.mode != ALL for d in data))
