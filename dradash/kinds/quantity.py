@@ -57,7 +57,7 @@ class Quantity(msgspec.Struct, frozen=True, eq=False):
         low = min(self.scale, other.scale)
         mine = self.unscaled * 10 ** (self.scale - low)
         theirs = other.unscaled * 10 ** (other.scale - low)
-        return (mine > theirs) - (mine < theirs)
+        return bool(mine > theirs) - bool(mine < theirs)
 
     def __eq__(self, other: object) -> bool:
         return self.compare(other) == 0 if isinstance(other, Quantity) else NotImplemented

@@ -73,9 +73,9 @@ def _configs(devices: DeviceClaim, picked: list[RequestData]) -> list[Body]:
         added = [_config("FromClass", [name], c) for c in device_class.spec.config]
         of_class[device_class.name] = added
         configs += added
-    for config in devices.config:
-        times = 1 if not config.requests else _times(config, devices, picked)
-        configs += [_config("FromClaim", list(config.requests), config) for _ in range(times)]
+    for wanted in devices.config:
+        times = 1 if not wanted.requests else _times(wanted, devices, picked)
+        configs += [_config("FromClaim", list(wanted.requests), wanted) for _ in range(times)]
     for entry in configs:
         if not entry["requests"]:
             del entry["requests"]

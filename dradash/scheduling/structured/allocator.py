@@ -1,8 +1,8 @@
 """Looks for devices for a pod's claims on one node (allocator_incubating.go of Kubernetes 1.36).
 
-One claim after the other, one request after the other, one device after the other: a candidate is taken, the search goes
-on, and is taken back if the rest fails. The first solution counts. Order, errors and the bookkeeping that upstream does
-not undo are upstream's; see docs/upstream.md.
+One claim after the other, one request after the other, one device after the other: a candidate is taken, the search
+goes on, and is taken back if the rest fails. The first solution counts. Order, errors and the bookkeeping that
+upstream does not undo are upstream's; see docs/upstream.md.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dradash.kinds.deviceclass import DeviceClass
 from dradash.kinds.node import Node
 from dradash.kinds.resourceslice import ResourceSlice
 from dradash.scheduling.structured import capacity
-from dradash.scheduling.structured.allocation import Body, Chosen, result_of
+from dradash.scheduling.structured.allocation import Body, result_of
 from dradash.scheduling.structured.constraints import Constraint, constraint_of
 from dradash.scheduling.structured.counters import AvailableCounters
 from dradash.scheduling.structured.devices import AllocatedState, AllocationError, DeviceID

@@ -149,7 +149,9 @@ class _Attempt:
         name = _object_name(self.claim)
         if self._tried:
             meta = self.claim["metadata"]
-            self.claim = _named(f"get updated claim {name} after conflict", self._writes.get, meta["namespace"], meta["name"])
+            self.claim = _named(
+                f"get updated claim {name} after conflict", self._writes.get, meta["namespace"], meta["name"]
+            )
         self._tried = True
         self._check(name)
         if self._allocation is not None:
@@ -203,7 +205,9 @@ def _created(state: CycleState, node: str, writes: ClaimWrites) -> Raw:
     try:
         return writes.create(claim)
     except APIError as wrong:
-        raise BindError(f"create claim for extended resources {_object_name(found.extended_claim.raw)}: {wrong}") from wrong
+        raise BindError(
+            f"create claim for extended resources {_object_name(found.extended_claim.raw)}: {wrong}"
+        ) from wrong
 
 
 def _patch_pod_status(state: CycleState, claim: Raw, node: str, writes: ClaimWrites) -> None:

@@ -1,8 +1,8 @@
 """CEL selectors on devices. The only file that knows the CEL library.
 
-cel-expr-python parses and type-checks an expression in Kubernetes' environment; `celeval` evaluates the checked tree. The
-library's own evaluator is not used: it cannot carry quantities and versions through an expression, has no maps with
-defaults, stops a macro after 10,000 steps and does not count cost (docs/decisions/0013-cel.md).
+cel-expr-python parses and type-checks an expression in Kubernetes' environment; `celeval` evaluates the checked tree.
+The library's own evaluator is not used: it cannot carry quantities and versions through an expression, has no maps
+with defaults, stops a macro after 10,000 steps and does not count cost (docs/upstream.md).
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from dradash.kinds.semver import InvalidVersion
 from dradash.scheduling.structured import celtree
 from dradash.scheduling.structured.celchecks import check
 from dradash.scheduling.structured.celdeclarations import ABSTRACT, ELEMENTS, REPLACED, SIGNATURES
-from dradash.scheduling.structured.celeval import Frame, Program, program
+from dradash.scheduling.structured.celeval import program
+from dradash.scheduling.structured.celframe import Frame, Program
 from dradash.scheduling.structured.celmacros import expanded
 from dradash.scheduling.structured.celvalues import EMPTY_MAP, CelError, CelMap, EvalError, type_name
 

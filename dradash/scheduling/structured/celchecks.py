@@ -1,4 +1,4 @@
-"""What cel-go checks of an expression besides types: its AST validators, and the result type that selectors must have."""
+"""What cel-go checks of an expression besides types: its AST validators, and the type that a selector must have."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from dradash.scheduling.structured import celtime
-from dradash.scheduling.structured.celeval import Regex
+from dradash.scheduling.structured.celframe import Regex
 from dradash.scheduling.structured.celtree import Call, Comprehension, Const, Ident, ListOf, MapOf, Node, Select, Tree
 from dradash.scheduling.structured.celvalues import CelError, EvalError
 

@@ -1,4 +1,4 @@
-"""The standard functions and operators of CEL by name, on values; Kubernetes' libraries are added from their modules."""
+"""The standard functions and operators of CEL by name, on values, together with those of all libraries."""
 
 from __future__ import annotations
 
@@ -176,7 +176,9 @@ def _to_double(value: Any) -> float:
     if isinstance(value, (int, float)):
         return float(value)
     if isinstance(value, str):
-        if not re.fullmatch(r"[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf|infinity|nan)", value, re.I | re.A):
+        if not re.fullmatch(
+            r"[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf|infinity|nan)", value, re.IGNORECASE | re.ASCII
+        ):
             raise EvalError("type conversion error from 'string' to 'double'")
         return float(value)
     raise no_overload()

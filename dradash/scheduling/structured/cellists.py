@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cmp_to_key
+from itertools import pairwise
 from typing import Any, Final
 
 from dradash.scheduling.structured.celvalues import (
@@ -39,7 +40,7 @@ def _same(a: Any, b: Any) -> bool:
 
 def _is_sorted(value: Any) -> bool:
     items = _items(value)
-    return all(compare(a, b) <= 0 for a, b in zip(items, items[1:], strict=False))
+    return all(compare(a, b) <= 0 for a, b in pairwise(items))
 
 
 def _sum(value: Any) -> Any:

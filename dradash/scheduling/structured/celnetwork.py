@@ -132,7 +132,7 @@ def _contains_ip(network: Any, address: Any) -> bool:
     if not isinstance(network, CIDR):
         raise no_overload()
     wanted = address if isinstance(address, IP) else _ip(address)
-    return wanted.address in network.interface.network
+    return bool(wanted.address in network.interface.network)
 
 
 def _contains_cidr(network: Any, other: Any) -> bool:
@@ -140,7 +140,11 @@ def _contains_cidr(network: Any, other: Any) -> bool:
         raise no_overload()
     inner = (other if isinstance(other, CIDR) else _cidr(other)).interface.network
     outer = network.interface.network
-    return bool(inner.version == outer.version and inner.subnet_of(outer))
+    if isinstance(inner, ipaddress.IPv4Network) and isinstance(outer, ipaddress.IPv4Network):
+        return inner.subnet_of(outer)
+    if isinstance(inner, ipaddress.IPv6Network) and isinstance(outer, ipaddress.IPv6Network):
+        return inner.subnet_of(outer)
+    return False
 
 
 def _to_string(value: Any) -> str:
@@ -175,8 +179,8 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     ),
     "isLinkLocalUnicast": _of_ip(lambda a: a.is_link_local),
     "isGlobalUnicast": _of_ip(
-        lambda a: not (
-            a.is_unspecified or a.is_loopback or a.is_multicast or a.is_link_local or str(a) == "255.255.255.255"
+        lambda a: (
+            not (a.is_unspecified or a.is_loopback or a.is_multicast or a.is_link_local or str(a) == "255.255.255.255")
         )
     ),
     "cidr": _cidr,

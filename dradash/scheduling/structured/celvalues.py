@@ -191,7 +191,7 @@ def compare(a: Any, b: Any) -> int:
     if is_number(a) and is_number(b):
         if math.isnan(a) or math.isnan(b):
             raise EvalError("NaN values cannot be ordered")
-        return (a > b) - (a < b)
+        return bool(a > b) - bool(a < b)
     if type(a) is not type(b) or not isinstance(a, (bool, str, bytes, Timestamp, Duration)):
         raise no_overload()
     if isinstance(a, str):

@@ -1,4 +1,4 @@
-"""A pod's claims: which there are and whose they are (foreachPodResourceClaim, resourceclaim.Name, IsForPod of 1.36)."""
+"""A pod's claims: which there are and whose they are (foreachPodResourceClaim, resourceclaim.Name, IsForPod)."""
 
 from __future__ import annotations
 

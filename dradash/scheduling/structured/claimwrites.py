@@ -1,7 +1,7 @@
 """What PreBind, PostFilter and Unreserve need of the API server: claims to read, and writes that may be refused.
 
-The plugin reads the answers of its writes, so effects alone are not enough here. `ClaimWrites` keeps the claims in memory,
-answers as the API server would if nobody else wrote, and records what was written.
+The plugin reads the answers of its writes, so effects alone are not enough here. `ClaimWrites` keeps the claims in
+memory, answers as the API server would if nobody else wrote, and records what was written.
 """
 
 from __future__ import annotations

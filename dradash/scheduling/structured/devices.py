@@ -58,7 +58,7 @@ class AllocatedState(msgspec.Struct):
 
 
 def allocated_state(claims: Iterable[ResourceClaim]) -> AllocatedState:
-    """GatherAllocatedState: by all claims that have an allocation, those in flight included; admin access does not count."""
+    """GatherAllocatedState: what all allocations take, those in flight included; admin access takes nothing."""
     state = AllocatedState()
     for claim in claims:
         if claim.status.allocation is None:

@@ -1,7 +1,7 @@
 """Extended resources that are backed by DRA (extendeddynamicresources.go, extended/).
 
-The scheduler makes one special claim for all of a pod's extended resources that a device class serves, with requests that
-depend on what device plugins serve on the node.
+The scheduler makes one special claim for all of a pod's extended resources that a device class serves, with requests
+that depend on what device plugins serve on the node.
 """
 
 from __future__ import annotations
@@ -167,10 +167,10 @@ def filter_node(state: CycleState, node: Node) -> NodeClaim:
         return NodeClaim()
     requests, mappings = _requests_and_mappings(state.pod, by_dra, resolver)
     raw = {**special.raw, "spec": {"devices": {"requests": requests or None}}}
-    return NodeClaim(None, HeldClaim(raw, _with_requests(special.claim, raw)), tuple(mappings))
+    return NodeClaim(None, HeldClaim(raw, _with_requests(raw)), tuple(mappings))
 
 
-def _with_requests(claim: ResourceClaim, raw: Body) -> ResourceClaim:
+def _with_requests(raw: Body) -> ResourceClaim:
     return held({**raw, "spec": {"devices": {"requests": raw["spec"]["devices"]["requests"] or []}}}).claim
 
 

@@ -27,9 +27,7 @@ REGISTERED: Final[dict[str, tuple[tuple[str, ...], bool]]] = {
 }
 
 
-def claim_hint(
-    pod: Pod, claims: Mapping[str, HeldClaim], old: ResourceClaim | None, new: ResourceClaim
-) -> Hint:
+def claim_hint(pod: Pod, claims: Mapping[str, HeldClaim], old: ResourceClaim | None, new: ResourceClaim) -> Hint:
     """isSchedulableAfterClaimChange. `claims` are as they are after the change."""
     lookup = pod_claims(pod, claims)
     if lookup.error:

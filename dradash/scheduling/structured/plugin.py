@@ -160,9 +160,7 @@ def _can_be_freed(state: CycleState, index: int) -> bool:
 
 
 def _deallocate(held: HeldClaim, writes: ClaimWrites) -> Status:
-    status = {
-        k: v for k, v in held.raw.get("status", {}).items() if k not in ("reservedFor", "allocation", "devices")
-    }
+    status = {k: v for k, v in held.raw.get("status", {}).items() if k not in ("reservedFor", "allocation", "devices")}
     try:
         writes.update_status({**held.raw, "status": status})
     except APIError as wrong:

@@ -167,15 +167,13 @@ class Search:
         """Whether a search with device `b` ends as the one with `a` did, which failed.
 
         A solution with `b` would be one with `a` too, with the two exchanged: if all requests that were looked at treat
-        them alike. What was asked of only one of them might be an error for the other, so it counts as a difference; what
-        was asked of neither was not looked at.
+        them alike. What was asked of only one of them might be an error for the other, so it counts as a difference;
+        what was asked of neither was not looked at.
         """
         first, second = self._candidates[a], self._candidates[b]
         if self._signature(first) != self._signature(second):
             return False
-        return all(
-            known.get(first.id) == known.get(second.id) for known in self._selection.known_from(wanted.key)
-        )
+        return all(known.get(first.id) == known.get(second.id) for known in self._selection.known_from(wanted.key))
 
     def _signature(self, candidate: Candidate) -> tuple[object, ...]:
         """What the search looks at in a device besides selectors."""

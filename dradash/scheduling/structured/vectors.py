@@ -88,9 +88,7 @@ class _Cycle:
     def run(self) -> Answer:
         self._points()
         if self.writes.effects:
-            self.answer["writes"] = [
-                _write(e, self.writes.refused.get(i)) for i, e in enumerate(self.writes.effects)
-            ]
+            self.answer["writes"] = [_write(e, self.writes.refused.get(i)) for i, e in enumerate(self.writes.effects)]
         return self.answer
 
     def _points(self) -> None:
