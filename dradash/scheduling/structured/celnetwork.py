@@ -125,7 +125,7 @@ def _of_cidr(read: Callable[[Any], Any]) -> Callable[..., Any]:
 
 
 def _is_canonical(text: Any) -> bool:
-    return str(_ip(text).address) == text
+    return bool(str(_ip(text).address) == text)
 
 
 def _contains_ip(network: Any, address: Any) -> bool:
