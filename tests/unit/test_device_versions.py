@@ -36,7 +36,7 @@ def test_alternatives_are_the_same_in_all_versions() -> None:
 
 def test_the_fields_of_a_basic_device_are_its_own() -> None:
     basic = {"attributes": {"model": {"string": "a100"}}, "capacity": {"memory": {"value": "1Gi"}}}
-    raw = {
+    raw: dict[str, Any] = {
         "apiVersion": BETA,
         "kind": "ResourceSlice",
         "metadata": {"name": "s"},
@@ -49,6 +49,7 @@ def test_the_fields_of_a_basic_device_are_its_own() -> None:
 
 
 def test_hostile_shapes_are_left_for_decoding_to_refuse() -> None:
-    for spec in (None, [], {"devices": 3}, {"devices": {"requests": "x"}}, {"devices": [None, 1]}):
+    hostile: list[Any] = [None, [], {"devices": 3}, {"devices": {"requests": "x"}}, {"devices": [None, 1]}]
+    for spec in hostile:
         for kind in ("ResourceClaim", "ResourceSlice", "ResourceClaimTemplate"):
             to_v1({"apiVersion": BETA, "kind": kind, "spec": spec})
