@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up test lint format bench lock chromium clean
+.PHONY: help demo up test lint format bench screenshots lock chromium clean
 
 help:
 	@echo "make demo    a simulated cluster on http://127.0.0.1:8000/ (ARGS='--port 8001 --scenario NAME' changes that)"
@@ -14,6 +14,7 @@ help:
 	@echo "make lint    ruff, mypy, import contracts, templates"
 	@echo "make format  what ruff can mend by itself"
 	@echo "make bench   the figures of the README"
+	@echo "make screenshots    the pictures in docs/screenshots, taken of the demo"
 	@echo "make lock    pin requirements/*.txt anew"
 	@echo "make chromium    only find or install the browser of the tests"
 	@echo "make clean   remove the environment and all caches"
@@ -26,7 +27,7 @@ up: $(VENV)/.run-installed
 
 # pytest's summary is the last line of the output.
 test: $(VENV)/.dev-installed
-	@CHROMIUM="$$(.ci/chromium)" && KUBECTL="$$(.ci/kubectl)" && export CHROMIUM KUBECTL && $(BIN)/python -m pytest $(ARGS)
+	@CHROMIUM="$$(.ci/chromium)" && KUBECTL="$$(.ci/kubectl)" && PROMTOOL="$$(.ci/promtool)" && export CHROMIUM KUBECTL PROMTOOL && $(BIN)/python -m pytest $(ARGS)
 
 lint: $(VENV)/.dev-installed
 	$(BIN)/ruff check .
@@ -41,6 +42,9 @@ format: $(VENV)/.dev-installed
 
 bench: $(VENV)/.dev-installed
 	@for script in bench/[a-z]*.py; do echo "== $$script" && $(BIN)/python $$script $(ARGS) || exit 1; done
+
+screenshots: $(VENV)/.dev-installed
+	@CHROMIUM="$$(.ci/chromium)" && export CHROMIUM && $(BIN)/python -m tests.browser.screenshots $(ARGS)
 
 # No hashes and no index address: the same files serve a mirror.
 lock: $(BIN)/uv

@@ -15,6 +15,7 @@ import click
 from celery import Celery
 from celery.exceptions import SecurityWarning
 from celery.signals import setup_logging, worker_process_init, worker_ready
+from kombu.transport.redis import Transport
 
 from dradash import lifecycle, log
 from dradash.conf import Conf, from_environ
@@ -38,6 +39,11 @@ def broker_url(redis_url: str) -> str:
     query = [("virtual_host" if name == "db" else name, value) for name, value in parse_qsl(parts.query)]
     # urlunsplit drops an empty host's slashes for schemes that it does not know.
     return f"redis+socket://{parts.netloc}" + urlunsplit(("", "", parts.path, urlencode(query), ""))
+
+
+# A Redis that becomes a replica answers blocked reads with "UNBLOCKED ...", a ResponseError. kombu takes these for the
+# end of the worker; a lost connection, after which it connects again, is what it is.
+Transport.connection_errors += tuple(e for e in Transport.channel_errors if e.__name__ == "ResponseError")
 
 
 def create_app(conf: Conf) -> Celery:

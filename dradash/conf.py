@@ -10,6 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
+import msgspec
+
+from dradash.scheduling.doctor.thresholds import Thresholds
+
 T = TypeVar("T")
 
 PREFIX: Final = "DRADASH_"
@@ -43,6 +47,9 @@ class Conf:
     list_limit: int
     watch_timeout: int
     debug: bool
+    metrics_namespaces: tuple[str, ...]  # that /metrics may name, beside the figures of all together
+    ready_queue_age: float  # how long a pod may wait to be judged before /readyz says no
+    doctor: Thresholds  # from when on the doctor calls something wrong: docs/doctor.md
 
 
 def _value(env: Mapping[str, str], name: str, default: T, parse: Callable[[str], T]) -> T:
@@ -94,12 +101,28 @@ def _auth(raw: str) -> str:
     return raw
 
 
+def _thresholds(env: Mapping[str, str]) -> Thresholds:
+    values = {
+        name: _value(env, f"DOCTOR_{name.upper()}", default, _count if isinstance(default, int) else _positive)
+        for name, default in msgspec.structs.asdict(Thresholds()).items()
+    }
+    return Thresholds(**values)
+
+
+def _redis_url(env: Mapping[str, str]) -> str:
+    url = env.get("REDIS_URL", "").strip() or "redis://127.0.0.1:6379/0"
+    if url.split("://")[0] not in ("redis", "rediss", "unix"):
+        # The value is not shown: it may hold a password.
+        raise BadSetting("REDIS_URL: begin it with redis://, rediss:// or unix://")
+    return url
+
+
 def from_environ(env: Mapping[str, str] | None = None) -> Conf:
     """Read the settings; raises BadSetting."""
     env = os.environ if env is None else env
     return Conf(
         cluster=_value(env, "CLUSTER", "default", str),
-        redis_url=env.get("REDIS_URL", "").strip() or "redis://127.0.0.1:6379/0",
+        redis_url=_redis_url(env),
         host=_value(env, "HOST", "127.0.0.1", str),
         port=_value(env, "PORT", 8000, _port),
         auth=_value(env, "AUTH", "none", _auth),
@@ -117,4 +140,7 @@ def from_environ(env: Mapping[str, str] | None = None) -> Conf:
         list_limit=_value(env, "LIST_LIMIT", 500, _count),
         watch_timeout=_value(env, "WATCH_TIMEOUT", 300, _count),
         debug=_value(env, "DEBUG", False, _bool),
+        metrics_namespaces=_value(env, "METRICS_NAMESPACES", (), _list),
+        ready_queue_age=_value(env, "READY_QUEUE_AGE", 30.0, _positive),
+        doctor=_thresholds(env),
     )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import logging.config
-from typing import Any
+from typing import Any, Final
+
+_PROBES: Final = frozenset({"/healthz", "/livez", "/readyz"})
 
 
 def not_a_probe(record: logging.LogRecord) -> bool:
     """Django logs each 503 as an error, but "not ready yet" is the answer that a readiness probe asks for."""
-    return getattr(getattr(record, "request", None), "path", "") != "/healthz"
+    return getattr(getattr(record, "request", None), "path", "") not in _PROBES
 
 
 def config(*, debug: bool = False) -> dict[str, Any]:

@@ -31,8 +31,11 @@ INSTALLED_APPS = [
     "csp",
 ]
 MIDDLEWARE = [
+    "dradash.metrics.process.MetricsMiddleware",
     "django.middleware.security.SecurityMiddleware",
+    "django.middleware.gzip.GZipMiddleware",  # a list of a hundred rows is 100 kB, and 10 kB compressed
     "csp.middleware.CSPMiddleware",
+    "dradash.web.middleware.HostMiddleware",
     "dradash.web.middleware.StaticMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -50,7 +53,7 @@ TEMPLATES = [
                 if not DEBUG
                 else "django.template.loaders.filesystem.Loader"
             ],
-            "context_processors": ["django.template.context_processors.request"],
+            "context_processors": ["django.template.context_processors.request", "dradash.web.navigation.context"],
             "libraries": {"dradash": "dradash.web.templatetags.dradash"},
         },
     }

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
-from django.urls import path
+from django.urls import include, path
+from django.views.generic import RedirectView
 
-from dradash.web import views
-from dradash.web.pages import claims, overview, pods
+from dradash.web import machines, views
+from dradash.web.pages import (
+    about,
+    changes,
+    claims,
+    classes,
+    compare,
+    doctor,
+    negotiations,
+    nodes,
+    overview,
+    pods,
+    search,
+)
 
 urlpatterns = [
     path("", views.PageView.as_view(page=overview.OverviewPage), name="overview"),
@@ -14,9 +27,35 @@ urlpatterns = [
     path("ns/<str:namespace>/pods/<str:name>/nodes", views.PageView.as_view(page=pods.NodesPage), name="pod-nodes"),
     path("claims", views.PageView.as_view(page=claims.ClaimsPage), name="claims"),
     path("ns/<str:namespace>/claims/<str:name>", views.PageView.as_view(page=claims.ClaimPage), name="claim"),
+    path("negotiations", views.PageView.as_view(page=negotiations.NegotiationsPage), name="negotiations"),
+    path(
+        "ns/<str:namespace>/negotiations/<str:name>",
+        views.PageView.as_view(page=negotiations.NegotiationPage),
+        name="negotiation",
+    ),
+    path("nodes", views.PageView.as_view(page=nodes.NodeListPage), name="nodes"),
+    path("classes", views.PageView.as_view(page=classes.ClassesPage), name="classes"),
+    path("classes/<str:name>", views.PageView.as_view(page=classes.ClassPage), name="class"),
+    path("drivers", views.PageView.as_view(page=classes.DriversPage), name="drivers"),
+    path("drivers/<str:name>", views.PageView.as_view(page=classes.DriverPage), name="driver"),
+    path("nodes/<str:name>", views.PageView.as_view(page=nodes.NodePage), name="node"),
+    path("compare", views.PageView.as_view(page=compare.ComparePage), name="compare"),
+    path("doctor", views.PageView.as_view(page=doctor.DoctorPage), name="doctor"),
+    path("doctor/<str:id>", views.PageView.as_view(page=doctor.FindingPage), name="finding"),
+    path("changes", views.PageView.as_view(page=changes.ChangesPage), name="changes"),
+    path("about", views.PageView.as_view(page=about.AboutPage), name="about"),
+    path("search", views.PageView.as_view(page=search.SearchPage), name="search"),
+    path("api/v1", RedirectView.as_view(url="/api/v1/"), name="api-root"),
+    path("api/v1/", include("dradash.api.urls")),
     path("sign-in", views.sign_in, name="sign-in"),
     path("sign-out", views.sign_out, name="sign-out"),
     path("healthz", views.healthz, name="healthz"),
+    path("livez", machines.livez, name="livez"),
+    path("livez/<str:check>", machines.livez, name="livez-check"),
+    path("readyz", machines.readyz, name="readyz"),
+    path("readyz/<str:check>", machines.readyz, name="readyz-check"),
+    path("metrics", machines.metrics, name="metrics"),
+    path("go", machines.go, name="go"),
 ]
 
 handler404 = "dradash.web.views.not_found"

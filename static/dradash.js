@@ -1,5 +1,5 @@
-// What HTML cannot do: say whether the page is live, count ages on, copy, remember the theme, and keep the reader's
-// place (open details, scrolled boxes, focus) when a block is replaced. Everything works without it, only not live.
+// What HTML cannot do: say whether the page is live, count ages on, copy, remember the theme. Everything works without
+// it, only not live. place.js keeps the reader's place while blocks are replaced; keys.js is the keyboard.
 (function () {
   'use strict'
 
@@ -58,7 +58,6 @@
       location.reload()
     }
   })
-  document.addEventListener('htmx:wsAfterMessage', decorate)
   window.addEventListener('online', reconnect)
   // Brought back from the browser's cache, a page has missed everything since.
   window.addEventListener('pageshow', function (event) { if (event.persisted) location.reload() })
@@ -68,6 +67,8 @@
   // --- ages ----------------------------------------------------------------------------------------------------------
 
   var UNITS = [[86400, 'd'], [3600, 'h'], [60, 'm'], [1, 's']]
+
+  var short = new Intl.DateTimeFormat(undefined, { dateStyle: 'short', timeStyle: 'medium' })
 
   function ageText(seconds) {
     for (var i = 0; i < UNITS.length; i++) {
@@ -85,74 +86,15 @@
   function tick() {
     if (document.visibilityState !== 'visible') return
     var now = Date.now()
+    var exactly = document.body.classList.contains('exact')
     document.querySelectorAll('time[data-age]').forEach(function (element) {
       var then = Date.parse(element.dateTime)
       if (isNaN(then)) return
-      var text = ageText(Math.max(0, Math.floor((now - then) / 1000)))
+      var text = exactly ? short.format(then) : ageText(Math.max(0, Math.floor((now - then) / 1000)))
       if (element.textContent !== text) element.textContent = text
     })
   }
   setInterval(tick, 1000)
-
-  // --- the reader's place --------------------------------------------------------------------------------------------
-
-  function placeIn(block) {
-    var place = { open: {}, scrolled: [], focus: null }
-    block.querySelectorAll('details[id]').forEach(function (d) { place.open[d.id] = d.open })
-    block.querySelectorAll('.scroll, pre').forEach(function (box, i) {
-      place.scrolled[i] = [box.scrollLeft, box.scrollTop]
-    })
-    var active = document.activeElement
-    if (active && block.contains(active)) place.focus = active.id ? '#' + CSS.escape(active.id) : pathOf(active, block)
-    return place
-  }
-
-  function pathOf(element, block) {
-    var path = []
-    for (var e = element; e && e !== block; e = e.parentElement) {
-      path.unshift(':nth-child(' + (Array.prototype.indexOf.call(e.parentElement.children, e) + 1) + ')')
-    }
-    return ':scope > ' + path.join(' > ')
-  }
-
-  function restore(block, place) {
-    Object.keys(place.open).forEach(function (id) {
-      var details = block.querySelector('#' + CSS.escape(id))
-      if (details) details.open = place.open[id]
-    })
-    block.querySelectorAll('.scroll, pre').forEach(function (box, i) {
-      if (place.scrolled[i]) {
-        box.scrollLeft = place.scrolled[i][0]
-        box.scrollTop = place.scrolled[i][1]
-      }
-    })
-    var focus = place.focus && block.querySelector(place.focus)
-    if (focus) focus.focus({ preventScroll: true })
-  }
-
-  document.addEventListener('htmx:oobBeforeSwap', function (event) {
-    var target = event.detail.target
-    var active = document.activeElement
-    // A form in use is left alone: only its counts would be newer.
-    if (target.contains(active) && active.closest('form.filters')) {
-      event.detail.shouldSwap = false
-      return
-    }
-    event.detail.place = placeIn(target)
-    var grid = target.querySelector('.lazy-grid')
-    var next = event.detail.fragment.querySelector ? event.detail.fragment.querySelector('.lazy-grid') : null
-    // The old grid stays to be seen until the new one has come.
-    if (grid && next && grid.querySelector('.grid')) next.replaceChildren.apply(next, Array.from(grid.childNodes))
-  })
-
-  // htmx hands the same details to both events, once for every element that it swapped in.
-  document.addEventListener('htmx:oobAfterSwap', function (event) {
-    var place = event.detail.place
-    var block = document.getElementById(event.detail.target.id)
-    if (!place || !block) return
-    delete event.detail.place
-    restore(block, place)
-  })
 
   // Parameters without a value only make addresses long.
   document.addEventListener('htmx:configRequest', function (event) {
@@ -162,29 +104,68 @@
     })
   })
 
-  // --- copy, theme, keys ---------------------------------------------------------------------------------------------
+  // --- exact times ---------------------------------------------------------------------------------------------------
 
-  function decorate() {
-    if (navigator.clipboard) {
-      document.querySelectorAll('.copy[hidden]').forEach(function (button) { button.hidden = false })
-    }
+  var zone = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'long' })
+
+  // In the viewer's own zone, then in UTC as logs have it.
+  function exact(element) {
+    var then = Date.parse(element.dateTime)
+    return isNaN(then) ? '' : zone.format(then) + '\n' + new Date(then).toISOString().replace('T', ' ').slice(0, 19) + ' UTC'
+  }
+
+  function explain(event) {
+    var root = event.target.closest ? event.target.closest('time, a, tr, button, summary') : null
+    if (!root) return
+    var times = root.tagName === 'TIME' ? [root] : event.type === 'focusin' ? root.querySelectorAll('time') : []
+    times.forEach(function (element) { element.title = exact(element) || element.title })
+  }
+  document.addEventListener('mouseover', explain)
+  document.addEventListener('focusin', explain)
+
+  // For the keyboard and for touch: all ages of the page become times, and back.
+  document.addEventListener('dradash:exact', function () {
+    document.body.classList.toggle('exact')
+    tick()
+  })
+
+  // --- copy, theme ---------------------------------------------------------------------------------------------------
+
+  function copied(button, text) {
+    var label = button.querySelector('span')
+    var before = button.dataset.label || label.textContent
+    button.dataset.label = before
+    label.textContent = text
+    setTimeout(function () { label.textContent = before }, 1200)
+  }
+
+  // Pages that come over plain HTTP from another machine have no clipboard: the old way works there.
+  function copyOldWay(text) {
+    var area = document.createElement('textarea')
+    area.value = text
+    area.className = 'sr'
+    document.body.append(area)
+    area.select()
+    var done = document.execCommand('copy')
+    area.remove()
+    return done
   }
 
   document.addEventListener('click', function (event) {
     var button = event.target.closest ? event.target.closest('.copy') : null
     if (!button) return
     event.preventDefault()
-    navigator.clipboard.writeText(button.dataset.copy).then(function () {
-      var label = button.querySelector('span')
-      var text = label.textContent
-      label.textContent = 'Copied'
-      setTimeout(function () { label.textContent = text }, 1200)
-    }, function () {})
+    var text = button.dataset.copy
+    function oldWay() {
+      copied(button, copyOldWay(text) ? 'Copied' : 'Not copied')
+      button.focus()
+    }
+    if (!navigator.clipboard) return oldWay()
+    navigator.clipboard.writeText(text).then(function () { copied(button, 'Copied') }, oldWay)
   })
 
   var theme = document.getElementById('theme')
   if (theme) {
-    theme.hidden = false
     theme.addEventListener('click', function () {
       var root = document.documentElement
       var dark = root.dataset.theme ? root.dataset.theme === 'dark' : matchMedia('(prefers-color-scheme: dark)').matches
@@ -196,16 +177,4 @@
       }
     })
   }
-
-  document.addEventListener('keydown', function (event) {
-    var search = document.getElementById('q')
-    if (event.key === '/' && search && !/^(input|select|textarea)$/i.test(document.activeElement.tagName)) {
-      event.preventDefault()
-      search.focus()
-      search.select()
-    }
-  })
-
-  document.addEventListener('htmx:afterSettle', decorate)
-  decorate()
 })()

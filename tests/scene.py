@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dradash.pipeline.judge import Judge
+from dradash.reader import current
 from dradash.store.memory import MemoryModel
 from dradash.store.model import DuePod, SyncState
-from dradash.web import current
 from tests import build
 
 

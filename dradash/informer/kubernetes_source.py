@@ -108,7 +108,8 @@ class KubernetesSource:
     def __init__(self, configuration: client.Configuration) -> None:
         configuration.retries = False
         configuration.keep_alive = True  # TCP keepalive finds a dead peer long before a watch's time-out
-        self.server: str = configuration.host
+        # For messages: scheme and host alone. A path may hold a credential (the simulated API server's does).
+        self.server: str = "/".join(configuration.host.split("/")[:3])
         self._client = client.ApiClient(configuration)
         self._sockets = Sockets()
         self._client.rest_client.pool_manager.pool_classes_by_scheme = watched_pools(self._sockets)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dradash.informer.source import ListPage
+from dradash.informer.source import ListPage, Unavailable
 
 
 class Listing:
@@ -24,7 +24,12 @@ class Listing:
         self.items, self.token, self.resource_version = {}, "", ""
 
     def turn(self, page: ListPage) -> bool:
-        """Note a page whose items were taken; True after the last one."""
+        """Note a page whose items were taken; True after the last one. Unavailable when the list cannot end.
+
+        A token that comes back as it was sent would be asked with for ever.
+        """
+        if page.continue_token and page.continue_token == self.token:
+            raise Unavailable("the list does not end: the API server gives the same continue token again")
         self.resource_version = self.resource_version or page.resource_version
         self.token = page.continue_token
         return not self.token

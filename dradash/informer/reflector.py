@@ -178,7 +178,11 @@ class Reflector:
         malformed = sum(not self._take(raw) for raw in page.items)
         malformed += self._health.state.malformed
         self._health.change(now, state=self._while_listing(), error="", seen=now, malformed=malformed)
-        return self._replace(now) if self._listing.turn(page) else []
+        try:
+            return self._replace(now) if self._listing.turn(page) else []
+        except Unavailable as endless:
+            self._listing.begin()
+            return self._failed(Failed(endless), now)
 
     def _take(self, raw: bytes) -> bool:
         """Add one item of the list. False when it is malformed; it is kept all the same if it has a name."""

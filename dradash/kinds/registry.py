@@ -85,6 +85,8 @@ def decode(struct: type[T], raw: bytes | str | dict[str, Any]) -> T:
         return _decode_slowly(struct, raw, first)
     except UnicodeDecodeError as error:
         raise MalformedObject(f"not UTF-8: {error}") from error
+    except RecursionError as error:
+        raise MalformedObject("nested too deeply") from error
 
 
 def _decode_slowly(struct: type[T], raw: bytes | str | dict[str, Any], first: Exception) -> T:

@@ -6,6 +6,7 @@ is worth nothing any more: the exception ends the informer, and the leader begin
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
@@ -17,6 +18,8 @@ from dradash.kinds.registry import KINDS
 from dradash.pipeline.reconsider import Applied, Reconsider
 from dradash.scheduling.cluster import Cluster
 from dradash.store.model import DuePod, Loaded, Model, SyncState, Write
+
+log = logging.getLogger(__name__)
 
 # Without these a pod cannot be judged (see judge.py).
 JUDGED_BY: Final = ("pods", "nodes", "resourceclaims", "resourceclasses", "podschedulingcontexts")
@@ -75,6 +78,9 @@ class Ingest:
             now = self._clock()
             self._model.set_sync(self._epoch, SyncState(**msgspec.structs.asdict(state)), now)
             before = self._states.get(state.kind, "unknown")
+            if state.state != before and state.state not in ("unknown", "syncing"):
+                level = logging.INFO if state.state == "synced" else logging.WARNING
+                log.log(level, "%s: %s%s", state.kind, state.state, f": {state.error}" if state.error else "")
             self._states[state.kind] = state.state
             if state.kind in JUDGED_BY and (before in READ) != (state.state in READ) and self._all_told():
                 self._reconsider.all_pods()

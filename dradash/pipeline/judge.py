@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -15,6 +16,7 @@ from dradash.scheduling.agreement import agreement, last_words
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.evaluate import evaluate, failed, malformed, unknown
 from dradash.scheduling.verdict import Evaluation, HintNote, Verdict
+from dradash.store.figures import Tally
 from dradash.store.model import DuePod, Model
 from dradash.store.replica import Replica
 
@@ -45,18 +47,37 @@ class Judge:
         replica.catch_up()
         if any(pod.revision > replica.revision for pod in due):
             replica.catch_up(block=CATCH_UP)
+        tally = Tally()
         for pod in due:
-            self._judge_one(pod)
+            started = time.perf_counter()
+            self._judge_one(pod, tally)
+            tally.judged(time.perf_counter() - started)
+        self.model.add_figures(tally.figures)
 
-    def _judge_one(self, due: DuePod) -> None:
-        evaluation = self._evaluate(due.pod)
+    def _judge_one(self, due: DuePod, tally: Tally) -> None:
         now = self._clock()
+        before = self._replica.verdicts.get(due.pod)
+        try:
+            verdict, node_sets = self._verdict(due, now)
+        except Exception as fault:
+            # One pod's fault, whatever it is, must not keep the others from being judged.
+            log.exception("judging %s failed", due.pod)
+            tally.failed()
+            pod = self._replica.cluster.pods.get(due.pod)
+            message = f"{type(fault).__name__}: {str(fault)[:500]}"
+            evaluation = failed(due.pod, pod.uid if pod else "", self._replica.revision, message)
+            verdict, node_sets = msgspec.structs.replace(evaluation.verdict, judged_at=now, since=now), {}
+        sets = {digest: nodeset.to_bytes(nodes) for digest, nodes in node_sets.items()}
+        stored = self.model.put_verdict(due.pod, verdict.revision, msgspec.json.encode(verdict), sets, now)
+        if stored and (before is None or before.uid != verdict.uid or _gist(before) != _gist(verdict)):
+            tally.changed(verdict.outcome)
+
+    def _verdict(self, due: DuePod, now: float) -> tuple[Verdict, dict[str, int]]:
+        evaluation = self._evaluate(due.pod)
         before = self._replica.verdicts.get(due.pod)
         if before is not None and before.uid != evaluation.verdict.uid:
             before = None  # another pod of the same name
-        verdict = _complete(self._with_agreement(evaluation.verdict, before), before, due, now)
-        sets = {digest: nodeset.to_bytes(nodes) for digest, nodes in evaluation.node_sets.items()}
-        self.model.put_verdict(due.pod, verdict.revision, msgspec.json.encode(verdict), sets, now)
+        return _complete(self._with_agreement(evaluation.verdict, before), before, due, now), evaluation.node_sets
 
     def _evaluate(self, key: str) -> Evaluation:
         cluster, revision = self._replica.cluster, self._replica.revision
@@ -64,18 +85,11 @@ class Judge:
         if pod is None:
             return malformed(key, revision, cluster.malformed["pods"].get(key, "it is gone"))
         states = self._replica.sync
-        missing = tuple(
-            f"{kind} {states[kind].state if kind in states else 'unknown'}"
-            for kind in JUDGED_BY
-            if kind not in states or states[kind].state not in READ
-        )
+        now = {kind: states[kind].state if kind in states else "unknown" for kind in JUDGED_BY}
+        missing = {kind: state for kind, state in now.items() if state not in READ}
         if missing:
             return unknown(key, pod.uid, revision, missing)
-        try:
-            return self._evaluate_pod(pod, cluster, revision)
-        except Exception as fault:
-            log.exception("judging %s failed", key)
-            return failed(key, pod.uid, revision, f"{type(fault).__name__}: {fault}")
+        return self._evaluate_pod(pod, cluster, revision)
 
     def _with_agreement(self, verdict: Verdict, before: Verdict | None) -> Verdict:
         pod = self._replica.cluster.pods.get(verdict.pod)
@@ -98,4 +112,6 @@ def _complete(verdict: Verdict, before: Verdict | None, due: DuePod, now: float)
 
 
 def _gist(verdict: Verdict) -> tuple[object, ...]:
-    return verdict.outcome, verdict.sentence, verdict.acts_next
+    """What `since` is about: who owes the next move. A driver that stays silent while the scheduler selects one node
+    after another has been silent all the time, though node and sentence change."""
+    return verdict.outcome, verdict.acts_next.who, verdict.acts_next.names

@@ -15,6 +15,7 @@ from typing import Final, Protocol
 from dradash.informer.run import Informer
 from dradash.informer.sink import Sink
 from dradash.pipeline.ingest import Ingest
+from dradash.store.figures import ELECTED
 from dradash.store.model import Model, StaleEpoch, StoreUnavailable
 
 log = logging.getLogger(__name__)
@@ -76,6 +77,7 @@ class Leader:
                 on_due=self._wake,
                 fetch=lambda kind, key: informer.fetch(kind, key) if informer else None,
             )
+            self._model.add_figures({ELECTED: 1})
             ingest.begin()
             informer = self._make_informer(ingest, ingest.wanted)
             informer.start()

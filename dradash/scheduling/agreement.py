@@ -20,11 +20,11 @@ from dradash.scheduling.classic import plugin
 from dradash.scheduling.cluster import FAILED_SCHEDULING
 from dradash.scheduling.verdict import Agreement, Clause, Verdict
 
-_FIT: Final = re.compile(r"0/(\d+) nodes are available:\s*")
+_FIT: Final = re.compile(r"0/(\d{1,9}) nodes are available:\s*")
 # How the message of the PostFilter plugins begins, which follows the clauses.
 _POST_FILTER: Final = re.compile(r"\. (?=preemption: |still not schedulable|no new claims to deallocate|not found$)")
-_COUNTED: Final = re.compile(r"(\d+) (.+)", re.DOTALL)
-_NEXT_CLAUSE: Final = re.compile(r", (?=\d+ )")
+_COUNTED: Final = re.compile(r"(\d{1,9}) (.+)", re.DOTALL)
+_NEXT_CLAUSE: Final = re.compile(r", (?=\d{1,9} )")
 
 _NODE_CHECKS: Final = frozenset(
     s.message

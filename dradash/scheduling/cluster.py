@@ -62,6 +62,23 @@ class Index:
     def members(self, group: str) -> frozenset[str]:
         return frozenset(self._members.get(group, ()))
 
+    def copy(self) -> Index:
+        other = Index()
+        other._members.update((group, members.copy()) for group, members in self._members.items())
+        other._groups = self._groups.copy()  # its sets are replaced, never changed
+        return other
+
+
+_INDICES: Final = (
+    "pods_by_claim",
+    "pods_by_template",
+    "claims_by_class",
+    "claims_by_reserving_pod",
+    "claims_by_reserving_name",
+    "events_by_object",
+    "pods_by_uid",
+)
+
 
 class Cluster:
     def __init__(self) -> None:
@@ -92,6 +109,21 @@ class Cluster:
             "events": self.events,
             "nodes": self.nodes.by_name,
         }
+
+    def copy(self) -> Cluster:
+        """A cluster of its own with the same objects: they are frozen, so nothing is decoded again."""
+        other = Cluster()
+        other.nodes = self.nodes.copy()
+        other._by_kind["nodes"] = other.nodes.by_name
+        for kind, objects in self._by_kind.items():
+            if kind != "nodes":
+                other._by_kind[kind].update(objects)
+        for kind, raw in self.raw.items():
+            other.raw[kind].update(raw)
+            other.malformed[kind].update(self.malformed[kind])
+        for name in _INDICES:
+            setattr(other, name, getattr(self, name).copy())
+        return other
 
     # --- changes ---------------------------------------------------------------------------------------------------
 

@@ -111,10 +111,7 @@ def hint_for(pod: Pod, cluster: Cluster, kind: str, change_type: str, old: Any, 
     if registered is None or new is None:
         return ""
     types, has_function = registered
-    if kind == "nodes":
-        changes_labels = old is None or changed_labels(old, new)
-        return str(Hint.QUEUE) if changes_labels else ""
-    if change_type not in types:
+    if change_type not in types or (kind == "nodes" and old is not None and not changed_labels(old, new)):
         return ""
     if not has_function:
         return str(Hint.QUEUE)

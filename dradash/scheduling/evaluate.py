@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from dradash.kinds.pod import Pod, PodResourceClaim
-from dradash.scheduling.classic.actsnext import acts_next, driver_of
+from dradash.scheduling.classic.actsnext import acts_next
 from dradash.scheduling.classic.attempt import Attempt
 from dradash.scheduling.classic.choice import Seed
-from dradash.scheduling.classic.claims import claim_name
+from dradash.scheduling.classic.claims import claim_name, driver_of
 from dradash.scheduling.classic.claimstate import MISSING, claim_state
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.verdict import ActsNext, ClaimRef, Evaluation, Outcome, Verdict
@@ -66,10 +66,16 @@ def malformed(pod: str, revision: int, message: str) -> Evaluation:
     return _without_steps(pod, "", revision, Outcome.ERROR, f"not a valid Pod: {message}", "correct the pod object")
 
 
-def unknown(pod: str, uid: str, revision: int, missing: tuple[str, ...]) -> Evaluation:
-    """The verdict on a pod (by key) while kinds that it depends on cannot be read: `kind (state)` each."""
-    sentence = f"cannot be judged: {', '.join(missing)}"
-    return _without_steps(pod, uid, revision, Outcome.UNKNOWN, sentence, "see the state of these kinds on the overview")
+def unknown(pod: str, uid: str, revision: int, missing: dict[str, str]) -> Evaluation:
+    """The verdict on a pod (by key) while kinds that it depends on are not known: kind -> state of its watch."""
+    sentence = "cannot be judged: " + ", ".join(f"{kind} {state}" for kind, state in missing.items())
+    what = "" if _passes(missing) else "see the state of these kinds on the overview"
+    return _without_steps(pod, uid, revision, Outcome.UNKNOWN, sentence, what)
+
+
+def _passes(missing: dict[str, str]) -> bool:
+    """The first lists are under way: nobody has to do anything."""
+    return set(missing.values()) <= {"unknown", "syncing"}
 
 
 def _without_steps(pod: str, uid: str, revision: int, outcome: Outcome, sentence: str, what: str) -> Evaluation:
@@ -79,7 +85,7 @@ def _without_steps(pod: str, uid: str, revision: int, outcome: Outcome, sentence
         revision=revision,
         outcome=outcome,
         sentence=sentence,
-        acts_next=ActsNext(who="admin", what=what),
+        acts_next=ActsNext(who="admin", what=what) if what else ActsNext(who="nobody"),
     )
     return Evaluation(verdict, {})
 

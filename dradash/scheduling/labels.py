@@ -72,7 +72,9 @@ def _subdomain_errors(value: str) -> list[str]:
 
 def parse_int64(text: str) -> int | None:
     """strconv.ParseInt(text, 10, 64); None where Go returns an error (no blanks, underscores or overflow)."""
-    if not _INTEGER.fullmatch(text) or not text.isascii():
+    # No number of more digits fits (leading zeros aside, as "0" * 30 + "7" does); Python refuses very long ones.
+    digits = text.lstrip("+-").lstrip("0")
+    if not _INTEGER.fullmatch(text) or len(digits) > 19:
         return None
-    number = int(text)
+    number = int(digits or "0") * (-1 if text.startswith("-") else 1)
     return number if -_INT64_LIMIT <= number < _INT64_LIMIT else None

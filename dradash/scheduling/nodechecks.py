@@ -17,18 +17,6 @@ from dradash.scheduling.nodeselector import NAME_FIELD
 from dradash.scheduling.nodetable import NodeTable
 from dradash.scheduling.status import SUCCESS, Status, unschedulable
 
-# What the default profile runs at Filter and we do not; it is said on the page (docs/limits.md).
-NOT_MODELLED: Final = (
-    "NodePorts",
-    "NodeResourcesFit",
-    "VolumeRestrictions",
-    "NodeVolumeLimits",
-    "VolumeBinding",
-    "VolumeZone",
-    "PodTopologySpread",
-    "InterPodAffinity",
-)
-
 UNSCHEDULABLE_NODE: Final = unschedulable("node(s) were unschedulable")
 WRONG_NODE: Final = unschedulable("node(s) didn't match the requested node name")
 NO_AFFINITY: Final = unschedulable("node(s) didn't match Pod's node affinity/selector")

@@ -57,6 +57,17 @@ class NodeTable:
     def __len__(self) -> int:
         return len(self.by_name)
 
+    def copy(self) -> NodeTable:
+        """A table of its own with the same nodes. What was compiled is left behind."""
+        other = NodeTable()
+        other.all, other.unschedulable = self.all, self.unschedulable
+        other.by_name, other._slots, other._names = self.by_name.copy(), self._slots.copy(), self._names.copy()
+        other._taints = {taints: members.copy() for taints, members in self._taints.items()}
+        other._labels = {
+            key: {value: members.copy() for value, members in values.items()} for key, values in self._labels.items()
+        }
+        return other
+
     # --- names and slots -------------------------------------------------------------------------------------------
 
     def learn_slots(self, slots: Mapping[str, int]) -> None:
@@ -205,6 +216,10 @@ class NodeTable:
         if self._taint_sets is None:
             self._taint_sets = {taints: nodeset.of_slots(members) for taints, members in self._taints.items()}
         return self._taint_sets
+
+    def label_keys(self) -> list[str]:
+        """Keys of the labels that any node carries."""
+        return list(self._labels)
 
     def label_values(self, key: str) -> Mapping[str, set[int]]:
         """Value of the label -> slots of the nodes that carry it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
@@ -18,13 +19,16 @@ from dradash.scheduling.evaluate import evaluate
 from dradash.scheduling.verdict import Clause
 
 WINDOW: Final = 1.0  # seconds: the scheduler judged what it saw up to this long before its message reached us
+# Seconds that a row may be late. Each kind has a watch of its own, so rows overtake each other; resourceVersions count
+# over all kinds, and tell in which order the cluster changed.
+LATENESS: Final = 0.5
 
 
 class Said(msgspec.Struct, frozen=True):
     """One message of the scheduler. agrees is None when all its clauses come from checks that we do not model.
 
     source: "event", or "condition" where the event is a series: it then repeats its first text whatever the scheduler
-    says now, and the pod's PodScheduled condition has the words (docs/decisions/0004-series-events.md).
+    says now, and the pod's PodScheduled condition has the words (docs/decisions/0005-series-events.md).
     """
 
     at: float  # seconds since the recording began
@@ -36,18 +40,19 @@ class Said(msgspec.Struct, frozen=True):
     source: str = "event"
 
 
-class _Repeated(msgspec.Struct):
-    """A series' event: its words are the pod's condition, which may come up to WINDOW after it."""
+class _Pending(msgspec.Struct):
+    """A message that is not compared yet: the condition that has its words may come up to WINDOW after it."""
 
     at: float
     pod: str
     text: str  # the event's own
-    words: list[str]  # the condition's texts from the event to the end of the window
+    repeated: bool  # a series' event, whose own text is its first one
+    words: list[str]  # what may have been said: the text, or for a series the condition's texts in the window
     ours: tuple[str, ...]
 
 
 class Replay:
-    """Takes a recording's rows in order (the shape of the recordings' README)."""
+    """Takes a recording's rows (shape: the recordings' README) and applies them in the order of their versions."""
 
     def __init__(self) -> None:
         self.cluster = Cluster()
@@ -56,38 +61,60 @@ class Replay:
         # Per pod: (time, possible sentences), oldest first; the first one was in force when the window began.
         self._verdicts: defaultdict[str, deque[tuple[float, tuple[str, ...]]]] = defaultdict(deque)
         self._heard: set[tuple[str, str]] = set()  # event and its last time: a list may repeat what a watch told
-        self._repeated: deque[_Repeated] = deque()
+        self._pending: deque[_Pending] = deque()
         self._listed_events = False
+        self._rows: list[tuple[int, int, float, str, str, dict[str, Any]]] = []  # heap, by resourceVersion
+        self._times: deque[float] = deque()  # of the rows in the heap, as they were taken
+        self._taken = 0
+        self._now = 0.0
+        self._telling = True  # False while the events are read that were there before the recording
+        self._version = 0  # the highest resourceVersion applied
+        self.not_judged = ""  # an API version of resource.k8s.io in the recording that we do not judge
 
     def take(self, t: float, kind: str, change: str, obj: dict[str, Any]) -> Iterator[Said]:
-        """Apply one row; yields what can be told by now. Call `end` after the last one."""
-        while self._repeated and self._repeated[0].at + WINDOW < t:
-            yield _told(self._repeated.popleft())
-        if kind not in KINDS or change in ("BOOKMARK", "ERROR"):
-            return
-        if change == "LIST":
-            yield from self._list(t, kind, obj)
-        else:
-            yield from self._change(t, kind, change, obj)
+        """Take one row; yields what can be told by now. Call `end` after the last one."""
+        if kind in KINDS and change not in ("BOOKMARK", "ERROR"):
+            self._taken += 1
+            version = 0 if change == "LIST" else _version_of(obj) or self._version
+            heapq.heappush(self._rows, (version, self._taken, t, kind, change, obj))
+            self._times.append(t)
+        yield from self._until(t - LATENESS)
 
     def end(self) -> Iterator[Said]:
-        while self._repeated:
-            yield _told(self._repeated.popleft())
+        yield from self._until(float("inf"))
+        while self._pending:
+            yield _told_by(self._pending.popleft(), self.not_judged)
 
-    def _list(self, t: float, kind: str, obj: dict[str, Any]) -> Iterator[Said]:
+    def _until(self, t: float) -> Iterator[Said]:
+        """Apply rows by their resourceVersion until all that were taken up to `t` are applied."""
+        while self._times and self._times[0] <= t:
+            version, _, at, kind, change, obj = heapq.heappop(self._rows)
+            self._times.remove(at)
+            self._version = max(self._version, version)
+            self._now = max(self._now, at)
+            while self._pending and self._pending[0].at + WINDOW < self._now:
+                yield _told_by(self._pending.popleft(), self.not_judged)
+            if change == "LIST":
+                self._list(self._now, kind, obj)
+            else:
+                self._change(self._now, kind, change, obj)
+
+    def _list(self, t: float, kind: str, obj: dict[str, Any]) -> None:
         """A list replaces: objects that are not in it are gone."""
         items = [i for i in obj.get("items") or () if isinstance(i, dict)]
         gone = set(self.cluster.raw[kind]) - {key_of(i) for i in items}
         for key in gone:
             self._remove(t, kind, key)
-        first_events = kind == "events" and not self._listed_events
-        self._listed_events = self._listed_events or first_events
+        # What was said before the recording began belongs to no moment in it.
+        self._telling = kind != "events" or self._listed_events
+        self._listed_events = self._listed_events or kind == "events"
         for item in items:
-            told = list(self._change(t, kind, "ADDED", item))
-            if not first_events:  # what was said before the recording began belongs to no moment in it
-                yield from told
+            self._change(t, kind, "ADDED", item)
+        self._telling = True
 
-    def _change(self, t: float, kind: str, change: str, obj: dict[str, Any]) -> Iterator[Said]:
+    def _change(self, t: float, kind: str, change: str, obj: dict[str, Any]) -> None:
+        if self._is_foreign(kind, obj):
+            return
         key = key_of(obj)
         if change == "DELETED":
             self._remove(t, kind, key)
@@ -96,9 +123,16 @@ class Replay:
         if isinstance(new, Pod):
             self._condition_changed(new)
         if isinstance(new, Event):
-            yield from self._event(t, new)
+            self._event(t, new)
         else:
             self._judge(t, self._dependencies.affected(kind, key, old, new))
+
+    def _is_foreign(self, kind: str, obj: dict[str, Any]) -> bool:
+        group, _, version = str(obj.get("apiVersion", "")).rpartition("/")
+        if not group or group != KINDS[kind].group or version in KINDS[kind].versions:
+            return False
+        self.not_judged = f"{group}/{version}"
+        return True
 
     def _remove(self, t: float, kind: str, key: str) -> None:
         old = self.cluster.remove(kind, key)
@@ -115,25 +149,25 @@ class Replay:
             while len(past) > 1 and past[1][0] <= t - WINDOW:
                 past.popleft()
 
-    def _event(self, t: float, event: Event) -> Iterator[Said]:
+    def _event(self, t: float, event: Event) -> None:
         heard = (event.key, event.last_seen or "")
         if event.reason != FAILED_SCHEDULING or event.about.kind != "Pod" or heard in self._heard:
             return
         self._heard.add(heard)
+        if not self._telling:
+            return
         pod = f"{event.about.namespace}/{event.about.name}"
         ours = tuple(dict.fromkeys(s for _, said in reversed(self._in_force(pod, t)) for s in said))
         words = _condition_text(self.cluster.pods.get(pod))
-        if event.series is not None and event.series.count > 1 and words:
-            self._repeated.append(_Repeated(t, pod, event.text, [words], ours))
-        else:
-            agrees, clauses = compare(event.text, ours)
-            yield Said(t, pod, event.text, agrees, clauses, ours)
+        repeated = event.series is not None and event.series.count > 1 and bool(words)
+        said = [words if repeated else event.text]
+        self._pending.append(_Pending(t, pod, event.text, repeated, said, ours))
 
     def _condition_changed(self, pod: Pod) -> None:
         words = _condition_text(pod)
-        for repeated in self._repeated:
-            if repeated.pod == pod.key and words and words not in repeated.words:
-                repeated.words.append(words)
+        for pending in self._pending:
+            if pending.repeated and pending.pod == pod.key and words and words not in pending.words:
+                pending.words.append(words)
 
     def _in_force(self, pod: str, t: float) -> list[tuple[float, tuple[str, ...]]]:
         past = list(self._verdicts.get(pod, ()))
@@ -147,11 +181,19 @@ def _condition_text(pod: Pod | None) -> str:
     return condition.message if condition and condition.status == "False" else ""
 
 
-def _told(repeated: _Repeated) -> Said:
-    compared = [(words, *compare(words, repeated.ours)) for words in repeated.words]
+def _told_by(pending: _Pending, not_judged: str) -> Said:
+    if not_judged:
+        return Said(pending.at, pending.pod, pending.text, None, (), ())
+    compared = [(words, *compare(words, pending.ours)) for words in pending.words]
     words, agrees, clauses = next((c for c in compared if c[1]), compared[0])
-    source = "event" if words == repeated.text else "condition"
-    return Said(repeated.at, repeated.pod, words, agrees, clauses, repeated.ours, source)
+    source = "event" if words == pending.text else "condition"
+    return Said(pending.at, pending.pod, words, agrees, clauses, pending.ours, source)
+
+
+def _version_of(obj: dict[str, Any]) -> int:
+    meta = obj.get("metadata")
+    version = str(meta.get("resourceVersion", "")) if isinstance(meta, dict) else ""
+    return int(version) if version.isascii() and version.isdigit() and len(version) < 20 else 0
 
 
 def key_of(obj: dict[str, Any]) -> str:

@@ -42,9 +42,9 @@ POINTS: Final = (
     "PostFilter",
     "PreScore",
     "Reserve",
-    "Unreserve",
     "PreBind",
     "PostBind",
+    "Unreserve",  # follows whichever of the three before it refused
 )
 
 
@@ -107,7 +107,8 @@ class ClaimRef(Base, frozen=True, kw_only=True):
 class ActsNext(Base, frozen=True, kw_only=True):
     """Who must move for this pod to get on.
 
-    who: "scheduler", "driver", "claim controller", "pod" (another pod must free the claim), "admin" or "nobody".
+    who: "scheduler", "driver", "claim controller", "garbage collector", "pod" (another pod must free the claim),
+    "admin" or "nobody".
     names: which ones (driver names, pods `namespace/name`, the absent object ...); what: one sentence.
     """
 
@@ -122,7 +123,7 @@ class HintNote(Base, frozen=True, kw_only=True):
     kind: str
     key: str
     change: str  # ADDED, MODIFIED, DELETED
-    hint: str  # Queue, QueueSkip, or "" where upstream registers no hint function (it then queues)
+    hint: str  # Queue or QueueSkip; Queue also where upstream registers the event without a hint function
     revision: int = 0
 
 
@@ -168,7 +169,7 @@ class Verdict(Base, frozen=True, kw_only=True):
     hints: tuple[HintNote, ...] = ()
     # Filled by the judge, who knows time and the verdict before:
     judged_at: float = 0.0  # Unix seconds
-    since: float = 0.0  # Unix seconds: outcome, sentence and acts_next are unchanged since then
+    since: float = 0.0  # Unix seconds: the outcome and who must act next are the same since then
 
     def step(self, point: str) -> Step:
         return next(s for s in self.steps if s.point == point)

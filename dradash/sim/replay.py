@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dradash.informer.recording import BadRecording, Row, read
+from dradash.kinds.registry import KINDS
 from dradash.sim.actors import Actor, Clock
 from dradash.sim.apierrors import ApiError
 from dradash.sim.apiserver import APIServer
@@ -24,6 +25,30 @@ Object = dict[str, Any]
 def check(path: Path) -> float:
     """Read the recording through; its length in seconds. Raises BadRecording (with the line) and OSError."""
     return max((row.t for row in read(path)), default=0.0)
+
+
+def kinds(path: Path) -> tuple[str, ...]:
+    """The kinds that the recorded cluster served, as far as they are known here.
+
+    A kind that is in the recording only in a version that we do not know was not served in ours: the simulated cluster
+    must not say that there are none of it. Kinds of core are always served.
+    """
+    unknown = set()
+    for row in read(path):
+        version = str(_first(row.object).get("apiVersion", ""))
+        kind = KINDS.get(row.kind)
+        if kind and kind.group and version and version not in {f"{kind.group}/{v}" for v in kind.versions}:
+            unknown.add(kind.group)
+    return tuple(plural for plural, kind in KINDS.items() if kind.group not in unknown)
+
+
+def _first(obj: dict[str, Any]) -> dict[str, Any]:
+    """The object itself, or the list's first item, which may lack the version that the list has."""
+    items = obj.get("items")
+    if not isinstance(items, list):
+        return obj
+    version = str(obj.get("apiVersion", ""))
+    return {"apiVersion": version} if version else next((i for i in items if isinstance(i, dict)), {})
 
 
 class Player:

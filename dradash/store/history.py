@@ -32,9 +32,15 @@ def select(newest_first: Iterable[HistoryEntry], start: float, end: float, limit
     return chosen[::-1]
 
 
-def in_force(newest_first: Iterable[HistoryEntry], at: float) -> bytes | None:
+def in_force(newest_first: Iterable[HistoryEntry], at: float) -> HistoryEntry | None:
     """The state in force at `at`, None when there was none."""
+    entry = next((e for e in newest_first if e.at <= at), None)
+    return None if entry is None or entry.type == "DELETED" else entry
+
+
+def before(newest_first: Iterable[HistoryEntry], revision: int) -> bytes | None:
+    """The state that the change at `revision` superseded, None when there was none."""
     for entry in newest_first:
-        if entry.at <= at:
+        if entry.revision < revision:
             return None if entry.type == "DELETED" else entry.object
     return None

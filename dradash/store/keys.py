@@ -23,6 +23,7 @@ FIXED: Final = {
     "due": "due",  # zset: pods to judge, by the time since when
     "leased": "leased",  # zset: pods being judged, by the time until when
     "due_info": "dueinfo",  # hash: pod -> "<revision> <since>\n<hint>\n<hint>"
+    "figures": "figures",  # hash: name -> number: counters of what the workers do
     "verdicts": VERDICTS,  # hash: pod -> "<revision> <at> <A|M> <judged at revision> <fingerprint> <sets>\n<body>"
     "node_sets": "nodesets",  # hash: digest -> bit set
     "node_set_uses": "nodesets:uses",  # hash: digest -> number of verdicts in force that name it
@@ -52,6 +53,7 @@ class Keys:
         self.due_info, self.verdicts, self.node_sets, self.history_index = (
             self.prefix + FIXED[name] for name in ("due_info", "verdicts", "node_sets", "history_index")
         )
+        self.due, self.leased, self.figures = (self.prefix + FIXED[name] for name in ("due", "leased", "figures"))
 
     def current(self, kind: str) -> str:
         """The hash of what is in force: objects of a kind, or the verdicts."""

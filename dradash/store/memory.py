@@ -5,14 +5,14 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
 import msgspec
 
 from dradash.store.encoding import fingerprint, join_hints, split_hints
-from dradash.store.history import HINTS_KEPT, NODE_SET_GRACE, in_force, select
+from dradash.store.history import HINTS_KEPT, NODE_SET_GRACE, before, in_force, select
 from dradash.store.memory_state import Due, Record, State
 from dradash.store.model import (
     SYNC,
@@ -22,6 +22,7 @@ from dradash.store.model import (
     HistoryEntry,
     Lease,
     Loaded,
+    Queue,
     StaleEpoch,
     SyncState,
     Trimmed,
@@ -225,6 +226,11 @@ class MemoryModel:
         elif due.leased_until is not None:
             due.leased_until, due.since = None, at
 
+    def add_figures(self, figures: Mapping[str, float]) -> None:
+        with self._changed:
+            for name, value in figures.items():
+                self._state.figures[name] = self._state.figures.get(name, 0.0) + value
+
     # --- the readers
 
     def load(self) -> Loaded:
@@ -261,9 +267,24 @@ class MemoryModel:
             begin = after + 1 - first
             return list(islice(state.changes, begin, begin + max(limit, 1)))
 
+    def changes_before(self, revision: int, limit: int) -> list[Change]:
+        with self._changed:
+            kept = self._state.changes
+            newer = max(0, kept[-1].revision + 1 - revision) if kept else 0  # revisions have no gaps
+            return list(islice(reversed(kept), newer, newer + max(limit, 0)))
+
+    def states_before(self, changes: Sequence[Change]) -> list[bytes | None]:
+        with self._changed:
+            return [before(self._state.newest_first(c.kind, c.key), c.revision) for c in changes]
+
     def node_slots(self, names: Sequence[str]) -> dict[str, int]:
         with self._changed:
             return {name: self._state.node_slots[name] for name in names if name in self._state.node_slots}
+
+    def verdict(self, pod: str) -> bytes | None:
+        with self._changed:
+            record = self._state.current[VERDICTS].get(pod)
+            return record.entry.object if record else None
 
     def node_set(self, digest: str) -> bytes | None:
         return self._state.node_sets.get(digest)
@@ -272,7 +293,7 @@ class MemoryModel:
         with self._changed:
             return select(self._state.newest_first(kind, key), start, end, limit)
 
-    def states_at(self, at: float, also: Collection[tuple[str, str]]) -> dict[tuple[str, str], bytes | None]:
+    def states_at(self, at: float, also: Collection[tuple[str, str]]) -> dict[tuple[str, str], HistoryEntry | None]:
         with self._changed:
             names = self._state.superseded_since(at) | set(also)
             return {name: in_force(self._state.newest_first(*name), at) for name in names}
@@ -284,6 +305,15 @@ class MemoryModel:
         with self._changed:
             left = self._state.held_until - time.monotonic()
             return Lease(self._state.holder, self._state.epoch, left) if left > 0 else None
+
+    def queue(self) -> Queue:
+        with self._changed:
+            due = self._state.due.values()
+            return Queue(len(due), min((d.since for d in due), default=0.0))
+
+    def figures(self) -> dict[str, float]:
+        with self._changed:
+            return dict(self._state.figures)
 
     def memory(self) -> dict[str, int]:
         with self._changed:

@@ -43,6 +43,7 @@ class State:
         self.sync: dict[str, SyncState] = {}
         self.node_slots: dict[str, int] = {}
         self.due: dict[str, Due] = {}
+        self.figures: dict[str, float] = {}
         self.node_sets: dict[str, bytes] = {}
         self.uses: dict[str, int] = {}
         self.unused: dict[str, float] = {}  # digest -> since when

@@ -6,7 +6,7 @@ server sent them, less managedFields. All times are Unix seconds. Nothing here k
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final, Protocol
 
 import msgspec
@@ -86,6 +86,13 @@ class Lease(msgspec.Struct, frozen=True):
     expires_in: float  # seconds
 
 
+class Queue(msgspec.Struct, frozen=True):
+    """Pods that are due or being judged: how many, and since when the oldest of them (Unix seconds; 0.0: none)."""
+
+    count: int = 0
+    since: float = 0.0
+
+
 class Loaded(msgspec.Struct, frozen=True):
     """Everything at `revision` or a little later (changes after `revision` may already be in it: apply them again)."""
 
@@ -161,6 +168,14 @@ class JudgeModel(Protocol):
         """
 
 
+class CountModel(Protocol):
+    def add_figures(self, figures: Mapping[str, float]) -> None:
+        """Add to counters that all processes share, by name: what the workers do and the web process tells.
+
+        They only grow, until the model is lost. Not atomic with anything else; no change and no revision come of it.
+        """
+
+
 class ReadModel(Protocol):
     def load(self) -> Loaded: ...
 
@@ -172,8 +187,20 @@ class ReadModel(Protocol):
         Raises Trimmed. While nobody ever led, the model is empty, its instance is "" and there are no changes.
         """
 
+    def changes_before(self, revision: int, limit: int) -> list[Change]:
+        """At most `limit` changes with a lower revision, newest first, as far back as the stream is kept."""
+
+    def states_before(self, changes: Sequence[Change]) -> list[bytes | None]:
+        """For each change (its `object` is not looked at) the object's state that it superseded.
+
+        None: there was no such object before, the history does not reach so far, or the kind is SYNC.
+        """
+
     def node_slots(self, names: Sequence[str]) -> dict[str, int]:
         """Slots of those of the named nodes that have one (a follower asks when it sees a node for the first time)."""
+
+    def verdict(self, pod: str) -> bytes | None:
+        """The verdict as it is stored now. Its revision, judgedAt and hints may be newer than the last change of it."""
 
     def node_set(self, digest: str) -> bytes | None: ...
 
@@ -184,10 +211,11 @@ class ReadModel(Protocol):
         none, type DELETED with the last state when the object was gone. Empty for SYNC.
         """
 
-    def states_at(self, at: float, also: Collection[tuple[str, str]]) -> dict[tuple[str, str], bytes | None]:
+    def states_at(self, at: float, also: Collection[tuple[str, str]]) -> dict[tuple[str, str], HistoryEntry | None]:
         """What was in force at `at`, of all (kind, key) that were superseded since and of those in `also`.
 
-        None: there was no such object. Together with what has not changed since, this is the whole model of then, as
+        Each with since when it was in force; None: there was no such object. Together with what has not changed since,
+        this is the whole model of then, as
         far back as `history_start`. Costs what has changed since.
         """
 
@@ -196,9 +224,15 @@ class ReadModel(Protocol):
 
     def lease(self) -> Lease | None: ...
 
+    def queue(self) -> Queue:
+        """What waits to be judged. Costs the same however many pods wait."""
+
+    def figures(self) -> dict[str, float]:
+        """The counters that `add_figures` adds to."""
+
     def memory(self) -> dict[str, int]:
         """Bytes by part of the model (objects, changes, history, verdicts, nodesets), for the about page."""
 
 
-class Model(LeaderModel, JudgeModel, ReadModel, Protocol):
+class Model(LeaderModel, JudgeModel, CountModel, ReadModel, Protocol):
     pass

@@ -1,6 +1,7 @@
 """The model as it was at a time in the past: today's state with everything undone that has changed since.
 
-Costs what has changed since then, and decoding the objects once; the caller keeps what it will show again.
+Costs what has changed since then, and copying the tables: objects that have not changed are shared with the replica,
+whose structs are frozen. The caller keeps what it will show again.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from typing import Any
 
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.verdict import Verdict
-from dradash.store.model import VERDICTS, Change, ReadModel, SyncState
-from dradash.store.replica import Replica, decode_verdict
+from dradash.store.model import SYNC, VERDICTS, Change, HistoryEntry, ReadModel, SyncState, Trimmed
+from dradash.store.replica import RECENT_CHANGES, Replica, decode_verdict
 
 
 class BeforeHistory(Exception):
@@ -24,11 +25,14 @@ class BeforeHistory(Exception):
 
 
 class Past:
-    """A web.world.World at `at` (Unix seconds). The states of the watch (sync) are not part of history: today's."""
+    """A reader.world.World at `at` (Unix seconds). The states of the watch (sync) are not part of history: today's.
 
-    def __init__(self, at: float, instance: str, revision: int, sync: dict[str, SyncState]) -> None:
+    revision: the last one that had been applied, 0 when the change stream does not reach back to it.
+    """
+
+    def __init__(self, at: float, instance: str, sync: dict[str, SyncState]) -> None:
         self.at = at
-        self.instance, self.revision = instance, revision
+        self.instance, self.revision = instance, 0
         self.sync = sync
         self.cluster = Cluster()
         self.verdicts: dict[str, Verdict] = {}
@@ -39,29 +43,65 @@ class Past:
 def rebuild(replica: Replica, lock: AbstractContextManager[Any], model: ReadModel, at: float) -> Past:
     """The model at `at`. Raises BeforeHistory and StoreUnavailable.
 
-    lock: held while the replica is copied. The copy comes first and the superseded states after it: whatever changes in
-    between is among the superseded ones.
+    lock: held while the replica is copied (some 20 ms for 5,000 nodes and 10,000 claims). The copy comes first and the
+    superseded states after it: whatever changes in between is among the superseded ones.
     """
     start = model.history_start()
     if start is None or at < start:
         raise BeforeHistory(start if start is not None else at)
     with lock:
-        past = Past(at, replica.instance, replica.revision, dict(replica.sync))
-        raw = {kind: dict(objects) for kind, objects in replica.cluster.raw.items()}
-        verdicts = dict(replica.verdicts)
-        times = {kind: dict(of_kind) for kind, of_kind in replica.times.items()}
-        slots = replica.cluster.nodes.known_slots()
-        past.recent = deque(change for change in replica.recent if change.at <= at)
-    newer = [(kind, key) for kind, of_kind in times.items() for key, changed in of_kind.items() if changed > at]
+        past = Past(at, replica.instance, dict(replica.sync))
+        newest = replica.revision
+        past.cluster = replica.cluster.copy()
+        past.verdicts = dict(replica.verdicts)
+        past.times = {kind: dict(of_kind) for kind, of_kind in replica.times.items() if kind != SYNC}
+    newer = [(kind, key) for kind, of_kind in past.times.items() for key, changed in of_kind.items() if changed > at]
     for (kind, key), state in model.states_at(at, newer).items():
-        times.setdefault(kind, {}).pop(key, None)  # when it became so is not asked for: the page reads its history
-        target: dict[str, Any] = verdicts if kind == VERDICTS else raw.setdefault(kind, {})
-        target.pop(key, None)
-        if state is not None:
-            target[key] = decode_verdict(state) if kind == VERDICTS else state
-    past.cluster.nodes.learn_slots(slots)
-    for kind, objects in raw.items():
-        for key, body in objects.items():
-            past.cluster.put(kind, key, body, slots.get(key) if kind == "nodes" else None)
-    past.verdicts, past.times = verdicts, times
+        _put_back(past, kind, key, state)
+    past.revision, past.recent = _changes_until(model, past.instance, newest, at)
     return past
+
+
+def _put_back(past: Past, kind: str, key: str, state: HistoryEntry | None) -> None:
+    times = past.times.setdefault(kind, {})
+    if state is None:
+        times.pop(key, None)
+    else:
+        times[key] = state.at
+    if kind == VERDICTS:
+        past.verdicts.pop(key, None)
+        if state is not None:
+            past.verdicts[key] = decode_verdict(state.object)
+    elif state is None:
+        past.cluster.remove(kind, key)
+    elif past.cluster.raw[kind].get(key) != state.object:
+        past.cluster.put(kind, key, state.object)
+
+
+def _changes_until(model: ReadModel, instance: str, newest: int, at: float) -> tuple[int, deque[Change]]:
+    """The last revision before `at`, and the changes up to it: found by halving, as revisions have no gaps."""
+    low, high = 0, newest  # `low` is not after `at`, and everything above `high` is
+    while low < high:
+        middle = (low + high + 1) // 2
+        change = _change(model, instance, middle)
+        if change is None or change.at <= at:
+            low = middle
+        else:
+            high = middle - 1
+    if low == 0 or _change(model, instance, low) is None:
+        return 0, deque()
+    count = min(RECENT_CHANGES, low)
+    while count:
+        try:
+            return low, deque(model.changes(instance, low - count, count, 0.0), maxlen=RECENT_CHANGES)
+        except Trimmed:
+            count //= 2
+    return low, deque()
+
+
+def _change(model: ReadModel, instance: str, revision: int) -> Change | None:
+    """None: the stream no longer has it."""
+    try:
+        return next(iter(model.changes(instance, revision - 1, 1, 0.0)), None)
+    except Trimmed:
+        return None

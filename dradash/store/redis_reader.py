@@ -8,9 +8,9 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from dradash.store.encoding import unpack
-from dradash.store.history import in_force, select
+from dradash.store.history import before, in_force, select
 from dradash.store.keys import Keys, text, untext
-from dradash.store.model import SYNC, VERDICTS, Change, HistoryEntry, Lease, Loaded, SyncState, Trimmed
+from dradash.store.model import SYNC, VERDICTS, Change, HistoryEntry, Lease, Loaded, Queue, SyncState, Trimmed
 from dradash.store.records import change_of, entry_of, revision_of, time_of
 
 SCAN: Final = 1000
@@ -18,6 +18,7 @@ PAGE: Final = 100
 NAMES: Final = 200  # objects asked for at once
 RECENT: Final = 8  # entries of each: most objects change seldom
 LONGEST_BLOCK: Final = 30.0
+LEASED: Final = 200  # pods being judged that are looked at: some batches
 
 
 class Commands(Protocol):
@@ -72,11 +73,35 @@ class RedisReader:
         self._redis.wait("XREAD", "COUNT", 1, "BLOCK", wait, "STREAMS", self._keys.changes, f"{after}-0")
         return self._changes_now(instance, after, limit)
 
+    def changes_before(self, revision: int, limit: int) -> list[Change]:
+        if limit <= 0 or revision <= 0:
+            return []
+        entries = self._redis.call("XREVRANGE", self._keys.changes, f"({revision}-0", "-", "COUNT", limit)
+        return [change_of(*entry) for entry in entries]
+
+    def states_before(self, changes: Sequence[Change]) -> list[bytes | None]:
+        states: list[bytes | None] = []
+        for begin in range(0, len(changes), NAMES):
+            part = changes[begin : begin + NAMES]
+            # What a change superseded is in the history, never the state in force.
+            answers = self._redis.pipe(*(("LRANGE", self._keys.history(c.kind, c.key), -RECENT, -1) for c in part))
+            for change, recent in zip(part, answers, strict=True):
+                older = [r for r in reversed(recent) if revision_of(r) < change.revision]
+                if older or len(recent) < RECENT:
+                    states.append(before(map(entry_of, older[:1]), change.revision))
+                else:
+                    states.append(before(self._newest_first(change.kind, change.key), change.revision))
+        return states
+
     def node_slots(self, names: Sequence[str]) -> dict[str, int]:
         if not names:
             return {}
         slots = self._redis.call("HMGET", self._keys.node_slots, *map(text, names))
         return {name: int(slot) for name, slot in zip(names, slots, strict=True) if slot is not None}
+
+    def verdict(self, pod: str) -> bytes | None:
+        record = self._redis.call("HGET", self._keys.verdicts, text(pod))
+        return None if record is None else entry_of(record).object
 
     def node_set(self, digest: str) -> bytes | None:
         packed = self._redis.call("HGET", self._keys.node_sets, text(digest))
@@ -85,9 +110,9 @@ class RedisReader:
     def history(self, kind: str, key: str, start: float, end: float, limit: int) -> list[HistoryEntry]:
         return [] if kind == SYNC else select(self._newest_first(kind, key), start, end, limit)
 
-    def states_at(self, at: float, also: Collection[tuple[str, str]]) -> dict[tuple[str, str], bytes | None]:
+    def states_at(self, at: float, also: Collection[tuple[str, str]]) -> dict[tuple[str, str], HistoryEntry | None]:
         names = sorted(self._superseded_since(at) | set(also))
-        states: dict[tuple[str, str], bytes | None] = {}
+        states: dict[tuple[str, str], HistoryEntry | None] = {}
         for begin in range(0, len(names), NAMES):
             part = names[begin : begin + NAMES]
             commands: list[tuple[Any, ...]] = [("HGET", self._keys.current(kind), text(key)) for kind, key in part]
@@ -127,6 +152,21 @@ class RedisReader:
         if holder is None or epoch is None:
             return None
         return Lease(untext(holder), int(epoch), max(left, 0) / 1000)
+
+    def queue(self) -> Queue:
+        count, due, leased = self._redis.pipe(
+            ("HLEN", self._keys.due_info),
+            ("ZRANGE", self._keys.due, 0, 0, "WITHSCORES"),
+            ("ZRANGE", self._keys.leased, 0, LEASED - 1),
+        )
+        since = [float(score) for score in due[1:]]
+        if leased:  # ordered by when their lease ends: since when they wait stands in their line
+            lines = self._redis.call("HMGET", self._keys.due_info, *leased)
+            since += [float(line.split(b"\n", 1)[0].split()[1]) for line in lines if line]
+        return Queue(int(count), min(since, default=0.0))
+
+    def figures(self) -> dict[str, float]:
+        return {untext(name): float(value) for name, value in self._redis.call("HGETALL", self._keys.figures).items()}
 
     def memory(self) -> dict[str, int]:
         objects = [self._keys.current(kind.decode()) for kind in self._redis.call("SMEMBERS", self._keys.kinds)]

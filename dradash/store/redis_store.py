@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
 from typing import Any, Final
@@ -212,6 +212,11 @@ class RedisModel(RedisReader):
         for digest, nodes in node_sets.items():
             args += (digest, pack(nodes))
         return bool(self._run("put_verdict", *args))
+
+    def add_figures(self, figures: Mapping[str, float]) -> None:
+        if figures:
+            commands = [("HINCRBYFLOAT", self._keys.figures, name, repr(value)) for name, value in figures.items()]
+            self._redis.pipe(*commands)
 
 
 def _client(url: str, timeout: float) -> redis.Redis:

@@ -13,18 +13,27 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
 from django.urls import Resolver404, resolve
 
-from dradash.web import current, topics
+from dradash.metrics.process import PROCESS
+from dradash.reader import current, topics
 from dradash.web.auth import Asker, session_of, user_of
-from dradash.web.fragments import Sent, difference, shown_already
-from dradash.web.pages.base import Page
+from dradash.web.fragments import Renderer, Sent, difference, shown_already
+from dradash.web.pages.base import Page, flat
 
 logger = logging.getLogger(__name__)
 
 COALESCE: Final = 0.2  # seconds between two messages; the first one after a quiet time goes out at once
 BEAT: Final = 10.0  # seconds without a change after which the page is told that the data is still fresh
 SEND_TIMEOUT: Final = 15.0  # seconds; a browser that takes longer is gone, or better starts anew
+LOADING: Final = 503  # status of a page before the model was read: that is not over even for a moment that is
 RELOAD: Final = "reload"  # the page has other blocks now (its object came or went)
 POLICY_VIOLATION: Final = 4403  # the browser does not reconnect after this one
+
+
+class NoSuchSocket(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels ships no types
+    """Any other path: refused without a word, instead of a traceback in the log."""
+
+    async def connect(self) -> None:
+        await self.close()
 
 
 class PageConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels ships no types
@@ -42,12 +51,14 @@ class PageConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels sh
         for group in self._groups:
             await self.channel_layer.group_add(group, self.channel_name)
         await self.accept()
+        PROCESS.opened()
         self._following = asyncio.create_task(self._follow(page))
 
     async def disconnect(self, code: int) -> None:  # noqa: ARG002 - channels calls it so
         for group in self._groups:
             await self.channel_layer.group_discard(group, self.channel_name)
         if self._following is not None:
+            PROCESS.closed()
             self._following.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._following
@@ -86,7 +97,7 @@ class PageConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels sh
         while True:
             self._changed.clear()
             # Shielded: others wait for the same rendering, which must not end with this socket.
-            fragment = await asyncio.shield(asyncio.wrap_future(current.get().renderer.fragment(page)))
+            fragment = await asyncio.shield(asyncio.wrap_future(current.get().part(Renderer).fragment(page)))
             if shape and fragment.shape != shape:
                 await self._send(RELOAD)
                 return
@@ -94,6 +105,8 @@ class PageConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels sh
             messages, sent = difference(shown_already(fragment, seen) if sent is None else sent, fragment)
             for message in messages:
                 await self._send(message)
+            if page.fixed and fragment.status != LOADING:
+                return
             await asyncio.sleep(COALESCE)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(BEAT):
@@ -114,7 +127,7 @@ class PageConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels sh
         except Resolver404:
             return None
         page: type[Page] | None = getattr(match.func, "view_initkwargs", {}).get("page")
-        return page(dict(self._params()), **match.kwargs) if page is not None else None
+        return page(flat(self._params()), **match.kwargs) if page is not None else None
 
     def _user(self) -> str | None:
         headers = {k.decode("latin-1").lower(): v.decode("latin-1") for k, v in self.scope.get("headers", [])}

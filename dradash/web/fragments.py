@@ -16,6 +16,8 @@ from django.template.loader import render_to_string
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
+from dradash.web.carry import carry
+
 KEPT: Final = 128  # fragments; the largest, a grid of 5,000 nodes, is 400 kB
 MAX_AGE: Final = 3.0  # seconds that a fragment is shown again: the ages in it grow meanwhile
 THREADS: Final = 2
@@ -49,6 +51,9 @@ class Shown(msgspec.Struct, frozen=True):
     title: str
     parts: tuple[Part, ...]
     status: int = 200
+    carried: Mapping[str, str] = {}  # parameters that stay in every link (carry.py)
+    unknown: Mapping[str, Any] = {}  # plural -> what is to be said of a kind that cannot be read, for each template
+    at: float | None = None  # the moment that ages count to, in Unix seconds; None: now, and they count on
 
 
 class Block(msgspec.Struct, frozen=True):
@@ -86,6 +91,10 @@ class Page(Protocol):
     def key(self) -> str:
         """Equal keys show the same."""
 
+    @property
+    def fixed(self) -> bool:
+        """It shows a moment that is over: a change of the data is none of the page."""
+
     def show(self) -> Shown: ...
 
 
@@ -94,12 +103,18 @@ class Page(Protocol):
 
 def render(page: Page) -> Fragment:
     shown = page.show()
-    return Fragment(shown.title, shown.status, tuple(_block(p) for p in shown.parts))
+    return Fragment(shown.title, shown.status, tuple(_block(p, shown) for p in shown.parts))
 
 
-def _block(part: Part) -> Block:
-    rows: dict[str, str] = {r.id: render_to_string(part.row_template, {"row": r.data}) for r in part.rows}
-    shell = render_to_string(part.template, {"view": part.data, "rows": mark_safe(_ROWS)})  # noqa: S308 - a constant
+def _block(part: Part, shown: Shown) -> Block:
+    carried = shown.carried
+    moment = None if part.id == ALWAYS_SENT else shown.at  # how old the past is, goes on growing
+    rows: dict[str, str] = {
+        r.id: carry(render_to_string(part.row_template, {"row": r.data, "moment": moment}), carried) for r in part.rows
+    }
+    known = {"view": part.data, "moment": moment, "unknown": shown.unknown}
+    context = known | {"rows": mark_safe(_ROWS)}  # noqa: S308 - a constant
+    shell = carry(render_to_string(part.template, context), carried)
     elements = format_html_join("", '<tr id="{}">{}</tr>', ((i, mark_safe(h)) for i, h in rows.items()))  # noqa: S308 - rendered by a template
     return Block(part.id, shell.replace(_ROWS, elements), digest(shell + " ".join(rows)), rows)
 
@@ -176,18 +191,21 @@ class Renderer:
         self._data = data
         self._clock = clock
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="render")
+        # A past of a large cluster takes a while to rebuild: live pages do not wait for it.
+        self._past_pool = ThreadPoolExecutor(1, thread_name_prefix="past")
         self._lock = threading.Lock()
         self._known: OrderedDict[tuple[str, Sequence[Any]], tuple[float, Future[Fragment]]] = OrderedDict()
         self.rendered = 0
 
     def fragment(self, page: Page) -> Future[Fragment]:
-        key = (page.key, self._data.version())
+        version = self._data.version()
+        key = (page.key, version[:1] if page.fixed else version)
         now = self._clock()
         with self._lock:
             known = self._known.get(key)
             if known and now - known[0] < MAX_AGE and not _failed(known[1]):
                 return known[1]
-            future = self._pool.submit(render, page)
+            future = (self._past_pool if page.fixed else self._pool).submit(render, page)
             self.rendered += 1
             self._known[key] = (now, future)
             self._known.move_to_end(key)

@@ -7,7 +7,7 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect, JsonResponse
 from django.shortcuts import render
 from django.urls import reverse
 from whitenoise.middleware import WhiteNoiseMiddleware
@@ -15,7 +15,24 @@ from whitenoise.middleware import WhiteNoiseMiddleware
 from dradash.web.auth import Asker, user_of
 
 # Health checks and the sign-in form itself; static files never come here (WhiteNoise answers before).
-OPEN: Final = frozenset({"/healthz", "/sign-in"})
+OPEN: Final = frozenset({"/healthz", "/livez", "/readyz", "/sign-in"})
+_OPEN_BELOW: Final = ("/livez/", "/readyz/")
+API: Final = "/api/"  # programs are told in their own form
+
+
+class HostMiddleware:
+    """Refuses every request for a host that is not ours, before anything else looks at it.
+
+    Django checks the host only where something asks for it, which no page does. Without this a site whose name is made
+    to resolve to 127.0.0.1 could read the pages of a dradash on the reader's own machine.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        request.get_host()  # raises DisallowedHost, which Django answers with 400
+        return self.get_response(request)
 
 
 class StaticMiddleware(WhiteNoiseMiddleware):  # type: ignore[misc]  # whitenoise ships no types
@@ -38,11 +55,31 @@ class AuthMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        if request.path not in OPEN and user_of(settings.DRADASH, _asker(request)) is None:
+        if not _is_open(request.path) and user_of(settings.DRADASH, _asker(request)) is None:
             return _refusal(request)
         response = self.get_response(request)
         response.headers.setdefault("Cache-Control", "private, no-cache")
         return response
+
+
+def _is_open(path: str) -> bool:
+    return path in OPEN or path.startswith(_OPEN_BELOW)
+
+
+def _problem(by_token: bool) -> HttpResponse:
+    """As all errors of the API (dradash/api/problems.py)."""
+    status = 401 if by_token else 403
+    problem: dict[str, Any] = {
+        "type": "urn:dradash:problem:" + ("not-signed-in" if by_token else "not-allowed"),
+        "title": "Not signed in" if by_token else "Not allowed",
+        "status": status,
+        "detail": "send the header Authorization: Bearer <token>" if by_token else "the proxy names no user",
+        "allowed": [],
+    }
+    response = JsonResponse(problem, status=status, content_type="application/problem+json")
+    if by_token:
+        response.headers["WWW-Authenticate"] = 'Bearer realm="dradash"'
+    return response
 
 
 def _asker(request: HttpRequest) -> Asker:
@@ -52,6 +89,8 @@ def _asker(request: HttpRequest) -> Asker:
 
 def _refusal(request: HttpRequest) -> HttpResponse:
     conf = settings.DRADASH
+    if request.path.startswith(API):
+        return _problem(conf.auth == "token")
     if conf.auth == "token" and request.method == "GET" and "authorization" not in request.headers:
         after = urlencode({"next": request.get_full_path()})
         return HttpResponseRedirect(f"{reverse('sign-in')}?{after}")

@@ -6,6 +6,13 @@ from channels.routing import URLRouter
 from channels.security.websocket import AllowedHostsOriginValidator
 from django.urls import re_path
 
-from dradash.web.consumers import PageConsumer
+from dradash.web.consumers import NoSuchSocket, PageConsumer
 
-websocket = AllowedHostsOriginValidator(URLRouter([re_path(r"^live(?P<path>/.*)$", PageConsumer.as_asgi())]))
+websocket = AllowedHostsOriginValidator(
+    URLRouter(
+        [
+            re_path(r"^live(?P<path>/.*)$", PageConsumer.as_asgi()),
+            re_path(r"", NoSuchSocket.as_asgi()),
+        ]
+    )
+)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -12,14 +13,18 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views import View
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from dradash.web import current
+from dradash.reader import current
+from dradash.reader.moment import understand
 from dradash.web.auth import SESSION_PROOF, SESSION_USER, proof, token_fits
-from dradash.web.pages.base import Page
+from dradash.web.carry import carry
+from dradash.web.fragments import Renderer
+from dradash.web.pages.base import AT, WITH, Page, flat
 from dradash.web.pages.base import context as context_of
 from dradash.web.pages.overview import OverviewPage
 from dradash.web.pages.pods import NodesPage
 
 RENDER_TIMEOUT = 30.0  # seconds
+MOMENT = "moment"  # what somebody typed into the form that goes to a time
 
 
 class PageView(View):
@@ -27,22 +32,40 @@ class PageView(View):
     http_method_names = ("get", "head", "options")
 
     def get(self, request: HttpRequest, **where: str) -> HttpResponse:
-        page = self.page(request.GET.dict(), **where)
-        fragment = current.get().renderer.fragment(page).result(RENDER_TIMEOUT)
-        if isinstance(page, NodesPage) and request.headers.get("HX-Request") and fragment.status == 200:
+        if typed := request.GET.get(MOMENT):
+            return _go_to(request, typed)
+        page = self.page(flat((k, v) for k, values in request.GET.lists() for v in values), **where)
+        fragment = current.get().part(Renderer).fragment(page).result(RENDER_TIMEOUT)
+        if page.piece and request.headers.get("HX-Target") == page.piece and fragment.status == 200:
             return HttpResponse(fragment.blocks[-1].html)
+        if isinstance(page, NodesPage) and request.headers.get("HX-Request") and fragment.status == 200:
+            return HttpResponse(page.grid(fragment))
         query = request.META.get("QUERY_STRING", "")
         context = context_of(page) | {
             "title": fragment.title,
             "blocks": fragment.by_id,
             "live": f"/live{request.path}?{query}{'&' if query else ''}_shape={fragment.shape}&_seen={fragment.seen}",
+            "kept": [(k, v) for k, v in page.query.params if k not in (AT, WITH, "page")],
         }
+        if page.fixed and fragment.status != 503:
+            context["live"] = ""  # what is over does not change: there is nothing to follow
         # Without its own blocks (loading, missing) the page has one block in the middle.
         template = "plain.html" if "page" in context["blocks"] else page.template
         response = render(request, template, context, status=fragment.status)
+        if page.carried:
+            response.content = carry(response.content.decode(), page.carried).encode()
         if fragment.status == 503:
             response.headers["Retry-After"] = "2"
         return response
+
+
+def _go_to(request: HttpRequest, typed: str) -> HttpResponse:
+    """To the same page at the time that was typed, under an address that goes on meaning this time."""
+    query = request.GET.copy()
+    for name in (MOMENT, WITH):
+        query.pop(name, None)
+    query[AT] = understand(typed, time.time())
+    return HttpResponseRedirect(f"{request.path}?{query.urlencode()}")
 
 
 @require_safe

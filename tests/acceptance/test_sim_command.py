@@ -14,7 +14,7 @@ import pytest
 from tests.acceptance.processes import ROOT, until
 from tests.acceptance.simcluster import Kubectl
 
-RECORDING = ROOT.parent / "shared" / "recordings" / "classic-1.30.jsonl"
+RECORDING = ROOT / "tests" / "parity" / "data" / "classic-1.30.jsonl"
 SIM = (sys.executable, "manage.py", "sim")
 
 

@@ -15,7 +15,7 @@ import pytest
 import uvicorn
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from dradash.web import current
+from dradash.reader import current
 from tests.scene import Scene
 
 NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")

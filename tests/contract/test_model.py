@@ -585,6 +585,52 @@ class TestChanges:
         assert pods == reader.load().objects["pods"]
 
 
+class TestChangesBefore:
+    def test_they_come_newest_first_from_below_a_revision(self, model: Model) -> None:
+        epoch = lead(model)
+        for number in range(1, 6):
+            model.apply(epoch, [put("pods", f"ns/p{number}")], [], float(number))
+        assert [c.key for c in model.changes_before(6, 2)] == ["ns/p5", "ns/p4"]
+        assert [c.key for c in model.changes_before(3, 10)] == ["ns/p2", "ns/p1"]
+        assert [(c.revision, c.kind, c.type, c.at) for c in model.changes_before(2, 1)] == [(1, "pods", "ADDED", 1.0)]
+        assert model.changes_before(1, 10) == []
+        assert model.changes_before(999, 1)[0].revision == 5
+        assert model.changes_before(3, 0) == []
+
+    def test_of_a_model_that_nobody_ever_led_there_are_none(self, model: Model) -> None:
+        assert model.changes_before(10, 10) == []
+
+    def test_they_end_where_the_stream_is_trimmed(self, make_store: Callable[..., Store]) -> None:
+        model = make_store(changes_length=3).open()
+        epoch = lead(model)
+        for number in range(400):
+            model.apply(epoch, [put("pods", f"ns/p{number}")], [], float(number))
+        kept = model.changes_before(10**6, 1000)
+        assert 3 <= len(kept) < 400
+        assert [c.revision for c in kept] == list(range(400, 400 - len(kept), -1))
+        assert model.changes_before(kept[-1].revision, 10) == []
+
+    def test_each_is_given_the_state_that_it_superseded(self, model: Model) -> None:
+        epoch = lead(model)
+        for number in range(30):
+            model.apply(epoch, [put("pods", "ns/p", n=number)], [], float(number))
+        model.apply(epoch, [delete("pods", "ns/p", n=29)], [], 30.0)
+        model.apply(epoch, [put("pods", "ns/p", n=31)], [], 31.0)
+        changes = model.changes_before(10**6, 100)
+        assert [c.type for c in changes[:3]] == ["ADDED", "DELETED", "MODIFIED"]
+        states = model.states_before(changes)
+        superseded = [body("ns/p", n=n) for n in range(28, -1, -1)]
+        expected: list[bytes | None] = [None, body("ns/p", n=29), *superseded, None]
+        assert states == expected
+        assert model.states_before([]) == []
+
+    def test_an_object_without_a_past_had_no_state_before(self, model: Model) -> None:
+        epoch = lead(model)
+        model.apply(epoch, [put("pods", "ns/p")], [], 1.0)
+        model.set_sync(epoch, SyncState("pods", "synced"), 2.0)
+        assert model.states_before(model.changes_before(10, 10)) == [None, None]
+
+
 class TestHistory:
     def states(self, model: Model, start: float, end: float, limit: int = 99) -> list[tuple[int, float, str]]:
         return [(e.revision, e.at, e.type) for e in model.history("pods", "ns/p", start, end, limit)]
@@ -693,3 +739,38 @@ def test_memory_is_told_by_part(model: Model) -> None:
     sizes = model.memory()
     assert set(sizes) == {"objects", "changes", "history", "verdicts", "nodesets"}
     assert all(size > 0 for size in sizes.values())
+
+
+def test_the_queue_tells_how_many_pods_wait_and_since_when_the_oldest_does(store: Store) -> None:
+    model = store.open()
+    assert (model.queue().count, model.queue().since) == (0, 0.0)
+    epoch = lead(model)
+    model.apply(epoch, [put("pods", "ns/a")], [DuePod("ns/a")], 10.0)
+    model.apply(epoch, [put("pods", "ns/b")], [DuePod("ns/b")], 12.0)
+    assert (model.queue().count, model.queue().since) == (2, 10.0)
+    model.apply(epoch, [put("pods", "ns/a", again=1)], [DuePod("ns/a")], 20.0)
+    assert model.queue().since == 10.0, "a pod that is due again waits as long as before"
+
+
+def test_a_pod_that_is_being_judged_still_waits(store: Store) -> None:
+    model = store.open()
+    epoch = lead(model)
+    model.apply(epoch, [put("pods", "ns/a")], [DuePod("ns/a")], 10.0)
+    model.load()
+    (taken,) = model.take_due(100.0, 5, 30.0)
+    assert (model.queue().count, model.queue().since) == (1, 10.0)
+    model.put_verdict("ns/a", taken.revision, verdict("ok"), {}, 101.0)
+    assert (model.queue().count, model.queue().since) == (0, 0.0)
+
+
+def test_figures_of_all_processes_add_up_until_the_model_is_lost(store: Store) -> None:
+    one, two = store.open(), store.open()
+    lead(one)
+    revision = one.revision()
+    one.add_figures({"judged": 2, "seconds": 0.25})
+    two.add_figures({"judged": 1})
+    two.add_figures({})
+    assert one.figures() == two.figures() == {"judged": 3.0, "seconds": 0.25}
+    assert one.revision() == revision, "counting is no change of the model"
+    store.wipe()
+    assert one.figures() == {}

@@ -10,12 +10,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from dradash.scheduling.verdict import Outcome
-from dradash.store.model import Model, Write
+from dradash.scheduling.verdict import HintNote, Outcome, Verdict
+from dradash.store.model import Model, SyncState, Write
 from dradash.store.past import BeforeHistory, Past, rebuild
 from dradash.store.replica import Replica
 from tests import build
 from tests.contract.conftest import Store
+
+NOTE = HintNote(kind="resourceclaims", key="default/c", change="ADDED", hint="QueueSkip", revision=2)
 
 
 @pytest.fixture
@@ -98,3 +100,77 @@ def test_many_states_of_one_object_are_found_far_back(model: Model) -> None:
         apply(model, epoch, 1000.0 + n, build.write(claim("c", n)))
     found: Any = past(model, 1003.5).cluster.claims["default/c"]
     assert found.metadata.annotations == {"n": "3"}
+
+
+def test_when_each_state_came_the_revision_and_the_changes_are_those_of_then(model: Model) -> None:
+    epoch = build.fill(model, claim("c", 0), claim("d", 0), at=1000.0)
+    for n, at in ((1, 1100.0), (2, 1200.0), (3, 1300.0)):
+        apply(model, epoch, at, build.write(claim("c", n)))
+    found = past(model, 1250.0)
+    assert found.times["resourceclaims"] == {"default/c": 1200.0, "default/d": 1000.0}
+    assert found.revision == 4
+    assert [(c.revision, c.key, c.at) for c in found.recent][-2:] == [
+        (3, "default/c", 1100.0),
+        (4, "default/c", 1200.0),
+    ]
+
+
+def test_a_moment_that_the_change_stream_no_longer_reaches_has_no_recent_changes(
+    make_store: Callable[..., Store],
+) -> None:
+    model = make_store(changes_length=2).open()
+    epoch = build.fill(model, claim("c", 0), at=1000.0)
+    for n in range(1, 250):  # Redis trims whole nodes of a stream
+        apply(model, epoch, 1000.0 + n, build.write(claim("c", n)))
+    found = past(model, 1000.5)
+    assert (found.revision, list(found.recent)) == (0, [])
+    assert set(found.cluster.claims) == {"default/c"}
+
+
+def test_looking_back_leaves_the_present_as_it_is(model: Model) -> None:
+    epoch = build.fill(model, *build.nodes(3), build.claim("c"), build.pod("p", claims={"a": "c"}), at=1000.0)
+    apply(model, epoch, 2000.0, build.write(build.node("node-1", labels={"zone": "a"})))
+    apply(model, epoch, 2000.0, build.write(build.claim("c", resource_class="other")))
+    apply(model, epoch, 2000.0, build.write(build.pod("p"), "DELETED"))
+    replica = Replica(model)
+    replica.load()
+    before = rebuild(replica, threading.Lock(), model, 1500.0).cluster
+    now = replica.cluster
+    assert before.claims_by_class.members("gpu") == {"default/c"}
+    assert now.claims_by_class.members("other") == {"default/c"}
+    assert (set(before.pods_by_claim.members("default/c")), set(now.pods_by_claim.members("default/c"))) == (
+        {"default/p"},
+        set(),
+    )
+    assert (before.nodes.with_labels({"zone": "a"}), now.nodes.with_labels({"zone": "a"})) == (0, 0b010)
+    assert before.nodes.by_name["node-0"] is now.nodes.by_name["node-0"]  # nothing unchanged is decoded again
+
+
+def test_a_verdict_that_says_the_same_again_can_be_read_with_its_newest_hints(model: Model) -> None:
+    pod = build.pod("p")
+    epoch = build.fill(model, pod, at=1000.0)
+    verdict = build.verdict(pod, revision=model.revision())
+    assert model.verdict("default/p") is None
+    model.put_verdict("default/p", verdict.revision, msgspec.json.encode(verdict), {}, 1000.0)
+    build.fill(model, build.claim("c"), epoch=epoch)
+    again = msgspec.structs.replace(verdict, revision=model.revision(), hints=(NOTE,))
+    before = model.revision()
+    model.put_verdict("default/p", again.revision, msgspec.json.encode(again), {}, 1001.0)
+    assert model.revision() == before
+    stored = model.verdict("default/p")
+    assert stored is not None
+    assert msgspec.json.decode(stored, type=Verdict).hints == (NOTE,)
+
+
+def test_states_of_the_watch_that_changed_while_following_are_not_undone(model: Model) -> None:
+    epoch = build.fill(model, claim("c", 0), at=1000.0)
+    replica = Replica(model)
+    replica.load()
+    state = SyncState("resourceclaims", "synced", since=2000.0)
+    model.set_sync(epoch, state, 2000.0)
+    apply(model, epoch, 2000.0, build.write(claim("c", 1)))
+    replica.catch_up()
+    found = rebuild(replica, threading.Lock(), model, 1500.0)
+    assert found.sync == {"resourceclaims": state}
+    assert found.times["resourceclaims"] == {"default/c": 1000.0}
+    assert found.cluster.claims["default/c"].metadata.annotations == {"n": "0"}

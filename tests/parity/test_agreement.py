@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
+from django.core.management.base import CommandError
 
 from dradash.scheduling.replay import Replay, Said
 
@@ -77,3 +78,28 @@ def test_what_was_said_before_the_recording_began_belongs_to_no_moment() -> None
         if row["kind"] == "events" and row["type"] == "LIST":
             row["object"]["items"] = [spoken | {"metadata": spoken["metadata"] | {"name": "before"}}]
     assert len(replay(recorded)) == 28
+
+
+def test_an_event_that_overtook_what_the_scheduler_saw_is_compared_with_it_all_the_same() -> None:
+    recorded = rows()
+    said = next(i for i, r in enumerate(recorded) if r["kind"] == "events" and "train-1" in str(r["object"]))
+    early = recorded.pop(said)
+    earlier = next(i for i, r in enumerate(recorded) if r["kind"] == "pods" and "train-1" in str(r["object"]))
+    # The event's watch was faster: it comes right after the pod, before its context and claim.
+    early["t"] = recorded[earlier]["t"]
+    recorded.insert(earlier + 1, early)
+    assert [s.agrees for s in replay(recorded)].count(True) == 28
+
+
+def test_a_recording_of_versions_that_are_not_judged_is_said_to_be_that() -> None:
+    out = io.StringIO()
+    call_command("agreement", str(RECORDING.with_name("structured-1.36.jsonl")), stdout=out)
+    assert "resource.k8s.io/v1 is in this recording" in out.getvalue()
+    assert out.getvalue().endswith("0 agree, 0 differ, 25 not modelled\n")
+
+
+def test_a_file_without_a_row_is_no_recording(tmp_path: Path) -> None:
+    empty = tmp_path / "empty.jsonl"
+    empty.write_text("")
+    with pytest.raises(CommandError, match="holds no row"):
+        call_command("agreement", str(empty))

@@ -107,3 +107,8 @@ def test_words_are_compared_once_and_may_grow_old() -> None:
 def test_old_words_about_a_pod_just_met_cannot_be_told() -> None:
     said = Agreement(said="waiting for resource driver", source="event", at="t1")
     assert agreement(said, build.verdict(build.pod(), sentence=OURS), None).agrees is None
+
+
+def test_a_message_with_absurd_numbers_is_text_like_any_other() -> None:
+    said = f"0/{'9' * 5000} nodes are available: {'8' * 5000} node(s) were unschedulable."
+    assert compare(said, [OURS])[0] is None

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.test import Client, override_settings
 
 from dradash.conf import Conf, from_environ
-from dradash.web import current
+from dradash.reader import current
 from dradash.web.auth import Asker, user_of
 from dradash.web.checks import problems
 from tests.scene import Scene

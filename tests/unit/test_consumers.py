@@ -14,7 +14,10 @@ from django.conf import settings
 from django.test import override_settings
 
 from dradash.conf import from_environ
-from dradash.web import consumers, current
+from dradash.metrics.process import PROCESS
+from dradash.reader import current
+from dradash.web import consumers
+from dradash.web.fragments import Renderer
 from dradash.web.pages.pods import PodPage
 from dradash.web.routing import websocket
 from tests import build
@@ -95,8 +98,23 @@ async def test_the_first_message_is_everything(open_socket: Any) -> None:
         assert f'<div id="{block}" class="block" hx-swap-oob="true">' in message
 
 
+async def test_open_pages_are_counted_for_the_metrics(scene: Scene) -> None:
+    def told() -> float | None:
+        return PROCESS.registry.get_sample_value("dradash_websocket_clients")
+
+    before = told()
+    assert before is not None
+    socket, refused = Socket("/pods"), Socket("/no/such/page")
+    assert await socket.open()
+    assert not await refused.open()
+    assert told() == before + 1
+    await socket.close()
+    await refused.close()
+    assert told() == before
+
+
 async def test_a_page_that_was_just_loaded_is_only_told_that_it_is_live(scene: Scene, open_socket: Any) -> None:
-    page = scene.web.renderer.fragment(PodPage({}, namespace="ml", name="a")).result(5)
+    page = scene.web.part(Renderer).fragment(PodPage({}, namespace="ml", name="a")).result(5)
     socket = await open_socket(f"/ns/ml/pods/a?_shape={page.shape}&_seen={page.seen}")
     message = await socket.receive()
     assert message.count("hx-swap-oob") == 1
@@ -104,7 +122,7 @@ async def test_a_page_that_was_just_loaded_is_only_told_that_it_is_live(scene: S
 
 
 async def test_what_changed_since_the_page_was_loaded_is_sent(scene: Scene, open_socket: Any) -> None:
-    page = scene.web.renderer.fragment(PodPage({}, namespace="ml", name="a")).result(5)
+    page = scene.web.part(Renderer).fragment(PodPage({}, namespace="ml", name="a")).result(5)
     scene.put(build.event(A, "meanwhile"))
     scene.look()
     socket = await open_socket(f"/ns/ml/pods/a?_shape={page.shape}&_seen={page.seen}")
@@ -170,7 +188,7 @@ async def test_a_hundred_sockets_are_one_rendering(scene: Scene, open_socket: An
     sockets = [await open_socket("/ns/ml/pods/a") for _ in range(100)]
     for socket in sockets:
         await socket.receive()
-    assert scene.web.renderer.rendered == 1
+    assert scene.web.part(Renderer).rendered == 1
 
 
 async def test_after_a_reconnect_the_page_has_what_it_missed(scene: Scene, open_socket: Any) -> None:
@@ -185,7 +203,7 @@ async def test_after_a_reconnect_the_page_has_what_it_missed(scene: Scene, open_
 async def test_a_change_while_the_snapshot_is_rendered_is_not_lost(
     scene: Scene, open_socket: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    render = scene.web.renderer.fragment
+    render = scene.web.part(Renderer).fragment
     changed = False
 
     def change_then_render(page: Any) -> Any:
@@ -198,7 +216,7 @@ async def test_a_change_while_the_snapshot_is_rendered_is_not_lost(
             scene.look()
         return future
 
-    monkeypatch.setattr(scene.web.renderer, "fragment", change_then_render)
+    monkeypatch.setattr(scene.web.part(Renderer), "fragment", change_then_render)
     # The renderer belongs to a frozen dataclass, so the method was replaced on the object itself.
     socket = await open_socket("/ns/ml/pods/a")
     assert "in between" not in await socket.receive()

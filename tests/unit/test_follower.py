@@ -7,10 +7,10 @@ from threading import Event
 
 import pytest
 
+from dradash.reader import topics
+from dradash.reader.follower import Follower
 from dradash.store.memory import MemoryModel
 from dradash.store.model import StoreUnavailable
-from dradash.web import topics
-from dradash.web.follower import Follower
 from dradash.web.fragments import Block, Fragment, Renderer, Shown, difference, digest
 from tests import build
 from tests.scene import Scene
@@ -49,14 +49,31 @@ def test_each_change_wakes_the_pages_that_may_show_it(heard: Heard) -> None:
     def woken_by(obj: build.Obj) -> set[str]:
         scene.model.apply(scene.epoch, [build.write(obj, "MODIFIED")], [], scene.now)
         follower.step()
-        return heard.take() - {"overview"}
+        return heard.take() - {"overview", "changes", "nodes", "classes"}
 
-    assert woken_by(build.claim("c", "ml", mode="Immediate")) == {"pods", "claims", "claim:ml/c", "pod:ml/p"}
-    assert woken_by(build.context(POD, potential=["n"])) == {"pod:ml/p"}
+    talks, drivers = "negotiations", "drivers"
+    of_claim = {"pods", "claims", "claim:ml/c", "pod:ml/p", talks, drivers}
+    assert woken_by(build.claim("c", "ml", mode="Immediate")) == of_claim
+    assert woken_by(build.context(POD, potential=["n"])) == {"pod:ml/p", talks, drivers}
     assert woken_by(build.event(POD, "x")) == {"pod:ml/p"}
-    assert woken_by(build.resource_class(driver="other")) == {"pods", "claims", "claim:ml/c"}
+    assert woken_by(build.resource_class(driver="other")) == {"pods", "claims", "claim:ml/c", drivers}
     assert woken_by(build.node("n", labels={"a": "b"})) == set()
-    assert woken_by(POD | {"metadata": POD["metadata"] | {"labels": {"a": "b"}}}) == {"pods", "pod:ml/p", "claim:ml/c"}
+    assert woken_by(POD | {"metadata": POD["metadata"] | {"labels": {"a": "b"}}}) == {
+        "pods",
+        "pod:ml/p",
+        "claim:ml/c",
+        talks,
+    }
+
+
+def test_what_a_node_or_class_page_counts_wakes_it(heard: Heard) -> None:
+    scene = Scene(POD, build.claim("c", "ml"), build.resource_class(), build.node("n"))
+    follower = follow(scene, heard)
+    immediate = build.claim("c", "ml", mode="Immediate")
+    for changed in (build.node("n", labels={"a": "b"}), build.resource_class(driver="other"), immediate):
+        scene.put(changed)
+        follower.step()
+        assert {"nodes", "classes"} <= heard.take()
 
 
 def test_a_verdict_wakes_its_pod_and_that_pods_claims(heard: Heard) -> None:
@@ -154,6 +171,7 @@ def test_the_thread_follows_and_stops(heard: Heard) -> None:
 
 class StillPage:
     key = "page"
+    fixed = False
 
     def show(self) -> Shown:
         return Shown("title", ())

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from dradash.kinds.claim import ResourceClaim
 from dradash.kinds.registry import decode
 from dradash.kinds.schedulingcontext import PodSchedulingContext
-from dradash.scheduling.classic.negotiation import Negotiation, SeenClaim, SeenContext, TurnKind, negotiate
+from dradash.scheduling.classic.negotiation import Negotiation, SeenClaim, SeenContext, TurnKind, claim_turns, negotiate
 from tests import build
 
 POD = build.pod(claims={"gpu": "gpu-claim", "nic": "nic-claim"})
@@ -153,3 +155,64 @@ def test_a_claim_is_given_back_and_moved() -> None:
 def test_without_a_context_nothing_is_awaited() -> None:
     assert negotiate([], PENDING, DRIVERS).awaited == ()
     assert negotiate(contexts({"potential": NODES}, None), PENDING, DRIVERS).awaited == ()
+
+
+def test_a_proposal_tells_what_was_added_and_removed_since_the_last_one() -> None:
+    result = negotiate(contexts({"potential": NODES}, {"potential": ("node-3", *NODES[1:])}), PENDING, DRIVERS)
+    first, second = (next(t for t in r.turns if t.kind is TurnKind.PROPOSED) for r in result.rounds)
+    assert (first.added, first.removed) == (NODES, ())
+    assert (second.added, second.removed) == (("node-3",), ("node-0",))
+
+
+def test_each_answer_tells_how_long_it_took() -> None:
+    gpu, taken = build.claim("gpu-claim"), build.claim("gpu-claim", allocation=build.allocation("node-2"))
+    asked = build.claim("gpu-claim", allocation=build.allocation("node-2"), deallocation_requested=True)
+    seen = contexts(
+        {"potential": NODES},
+        {"potential": (*NODES, "node-3")},
+        {"potential": (*NODES, "node-3"), "unsuitable": {"gpu": ["node-1"]}},
+        {"potential": (*NODES, "node-3"), "unsuitable": {"gpu": ["node-1"]}, "selected": "node-2"},
+    )
+    states = claims(gpu=[(0.5, gpu), (6.5, taken), (7.0, asked), (10.0, gpu)])
+    turns = [t for r in negotiate(seen, states, DRIVERS).rounds for t in r.turns]
+    took = {t.kind: t.took for t in turns if t.took is not None}
+    assert took == {TurnKind.ANSWERED: 2.0, TurnKind.ALLOCATED: 2.5, TurnKind.DEALLOCATED: 3.0}
+
+
+def test_what_came_and_went_of_an_answer_is_told() -> None:
+    seen = contexts(
+        {"potential": NODES, "unsuitable": {"gpu": ["node-0", "node-1"]}},
+        {"potential": NODES, "unsuitable": {"gpu": ["node-1", "node-2"]}},
+    )
+    turns = [t for r in negotiate(seen, PENDING, DRIVERS).rounds for t in r.turns if t.kind is TurnKind.ANSWERED]
+    assert [(t.added, t.removed) for t in turns] == [(("node-0", "node-1"), ()), (("node-2",), ("node-0",))]
+
+
+def test_a_claim_is_created_before_anything_is_said_about_it_whichever_watch_was_faster() -> None:
+    pod = build.pod("p", claims={"gpu": "claim"})
+    context = msgspec.convert(build.context(pod, potential=["node-0"], unsuitable={"gpu": []}), PodSchedulingContext)
+    claim = msgspec.convert(build.claim("claim"), ResourceClaim)
+    told = negotiate([SeenContext(10.0, context)], {"gpu": [SeenClaim(10.3, claim)]}, {"gpu": "gpu.example.com"})
+    assert told.rounds[0].turns[0].kind is TurnKind.CREATED
+
+
+def test_a_driver_is_remembered_when_its_claim_is_gone() -> None:
+    pod = build.pod("p", claims={"gpu": "claim"})
+    context = msgspec.convert(build.context(pod, potential=["node-0"], unsuitable={"gpu": []}), PodSchedulingContext)
+    claim = msgspec.convert(build.claim("claim", allocation=build.allocation("node-0")), ResourceClaim)
+    told = negotiate([SeenContext(10.0, context)], {"gpu": [SeenClaim(9.0, claim), SeenClaim(20.0, None)]}, {"gpu": ""})
+    answered = [t for r in told.rounds for t in r.turns if t.kind is TurnKind.ANSWERED]
+    assert [t.actor for t in answered] == ["gpu.example.com"]
+
+
+def test_who_asks_for_a_deallocation_is_left_open_where_the_object_does_not_tell() -> None:
+    free = msgspec.convert(build.claim("claim", allocation=build.allocation("node-0")), ResourceClaim)
+    held = msgspec.convert(
+        build.claim("claim", allocation=build.allocation("node-0"), reserved_for=[build.pod("p")]), ResourceClaim
+    )
+    asked = msgspec.convert(
+        build.claim("claim", allocation=build.allocation("node-0"), deallocation_requested=True), ResourceClaim
+    )
+    kinds = [TurnKind.DEALLOCATION_REQUESTED]
+    assert [t.actor for t in claim_turns(1.0, free, asked) if t.kind in kinds] == ["scheduler"]
+    assert [t.actor for t in claim_turns(1.0, held, asked) if t.kind in kinds] == [""]

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from dradash.kinds.selectors import NodeSelector, NodeSelectorTerm
+from dradash.scheduling.labels import parse_int64
 from dradash.scheduling.nodeselector import selector_error, term_matches
 
 
@@ -122,3 +123,21 @@ def test_an_empty_term_is_valid_and_matches_nothing() -> None:
 )
 def test_a_term_matches_as_upstream_matches(term: dict[str, Any], labels: dict[str, str], matches: bool) -> None:
     assert term_matches(selector(term).node_selector_terms[0], "node-0", labels) is matches
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("9" * 5000, None),
+        ("0" * 5000 + "7", 7),
+        ("-9223372036854775808", -(2**63)),
+        ("9223372036854775808", None),
+        ("+007", 7),
+        ("--1", None),
+        ("", None),
+        ("-", None),
+        ("\u0661", None),
+    ],
+)
+def test_numbers_are_read_as_go_reads_an_int64(text: str, number: int | None) -> None:
+    assert parse_int64(text) == number

@@ -18,7 +18,7 @@ from dradash.pipeline.judge import Judge
 from dradash.pipeline.leader import Leader
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.evaluate import evaluate
-from dradash.scheduling.verdict import Evaluation, Outcome, Verdict
+from dradash.scheduling.verdict import Agreement, Evaluation, Outcome, Verdict
 from dradash.store.memory import MemoryModel
 from dradash.store.model import StaleEpoch
 from dradash.store.replica import Replica, decode_verdict
@@ -163,6 +163,44 @@ def test_a_pod_whose_judging_raises_gets_an_error_and_the_others_go_on(
     assert bench.verdict("default/q").outcome is Outcome.BLOCKED
     assert "judging default/p failed" in caplog.text
     assert bench.model.count_due() == 0
+
+
+def test_a_fault_while_comparing_words_spoils_one_pod_only(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(pod: Pod, events: object) -> object:
+        if pod.name == "p":
+            raise RuntimeError("words")
+        return Agreement()
+
+    monkeypatch.setattr("dradash.pipeline.judge.last_words", broken)
+    bench.synced()
+    bench.put(POD, build.pod("q", claims={"gpu": "claim"}))
+    bench.work()
+    assert bench.verdict().outcome is Outcome.ERROR
+    assert bench.verdict("default/q").outcome is Outcome.BLOCKED
+    assert bench.model.count_due() == 0
+
+
+def test_an_object_nested_beyond_all_measure_is_malformed_everywhere(bench: Bench) -> None:
+    bench.synced()
+    deep = build.raw(build.claim("claim"))[:-1] + b',"x":' + b"[" * 5000 + b"]" * 5000 + b"}"
+    bench.ingest.events("resourceclaims", [ObjectEvent("ADDED", "default/claim", deep)], "1")
+    bench.put(POD)
+    bench.work()
+    assert bench.verdict().sentence == 'resourceclaim.resource.k8s.io "claim" not found'
+
+
+def test_a_driver_that_stays_silent_is_waited_for_since_it_was_first_asked(bench: Bench) -> None:
+    bench.synced()
+    nodes = ["node-0", "node-1"]
+    bench.put(build.claim("claim"), build.resource_class(), *build.nodes(2), POD)
+    bench.put(build.context(POD, potential=nodes, selected="node-0"))
+    bench.work()
+    asked = bench.verdict().since
+    bench.now += 60
+    bench.put(build.context(POD, potential=nodes, selected="node-1"))
+    bench.work()
+    assert bench.verdict().acts_next.what == "allocate for node node-1"
+    assert bench.verdict().since == asked
 
 
 def test_a_malformed_pod_is_told_and_not_due_for_ever(bench: Bench) -> None:

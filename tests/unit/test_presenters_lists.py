@@ -255,3 +255,19 @@ def test_an_object_that_changes_often_is_one_line_of_recent_changes() -> None:
     changes = overview.present(world).changes
     assert [(c.key, c.revision) for c in changes] == [("one/c", 6), ("one/a", 5)]
     assert (changes[0].href, changes[1].href) == ("", "/ns/one/pods/a")
+
+
+def test_pods_that_only_a_person_can_help_can_be_asked_for() -> None:
+    stuck, slow = build.pod("stuck"), build.pod("slow")
+    world = World(
+        stuck,
+        slow,
+        verdicts=(
+            build.verdict(stuck, acts_next=ActsNext(who="admin", what="create the class")),
+            build.verdict(slow, acts_next=ActsNext(who="driver", names=("d",))),
+        ),
+    )
+    view = pods.present(world, query(who="person"))
+    assert [r.name for r in view.rows] == ["stuck"]
+    assert [(o.value, o.count) for o in view.filters.actors] == [("admin", 1), ("driver", 1)]
+    assert [r.name for r in pods.present(world, query(who="driver")).rows] == ["slow"]

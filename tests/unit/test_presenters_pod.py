@@ -44,7 +44,7 @@ def test_nodes_are_grouped_with_a_letter_for_each_refusal_and_passing_ones_first
     world = World(POD, *build.nodes(10))
     verdict, sets = judged(world.cluster, (range(3), "excluded"), (range(3, 4), "tainted"), (range(4, 10), ""))
     view = nodes.present(verdict, sets, world.cluster.nodes.names)
-    assert [(g.mark, g.colour, g.count) for g in view.groups] == [("", 0, 6), ("A", 1, 3), ("B", 2, 1)]
+    assert [(g.mark, g.kind, g.count) for g in view.groups] == [("", 0, 6), ("A", 1, 3), ("B", 2, 1)]
     assert view.groups[1].cells == view.groups[1].names == ("node-0", "node-1", "node-2")
     assert (view.total, view.lazy_href) == (10, "")
 
@@ -59,13 +59,6 @@ def test_thousands_of_nodes_come_on_their_own_and_again_only_when_their_sets_cha
     again = msgspec.structs.replace(verdict, revision=99)
     assert nodes.present(again, sets, world.cluster.nodes.names).lazy_href == view.lazy_href != ""
     assert nodes.present(other, sets, world.cluster.nodes.names).lazy_href != view.lazy_href
-    everything = nodes.present_all(verdict, sets, world.cluster.nodes.names, None)
-    assert sum(len(g.cells) for g in everything.groups) == 400
-    assert [g.reason for g in nodes.present_all(verdict, sets, world.cluster.nodes.names, "excluded").groups] == [
-        "excluded"
-    ]
-    (passing,) = nodes.present_all(verdict, sets, world.cluster.nodes.names, "").groups
-    assert passing.passed
 
 
 def test_a_node_set_that_is_not_there_any_more_still_counts() -> None:

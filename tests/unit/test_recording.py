@@ -13,7 +13,7 @@ import pytest
 
 from dradash.informer.recording import BadRecording, Writer, open_for_writing, read
 
-SHARED = Path(__file__).parents[3] / "shared" / "recordings"
+SHARED = Path(__file__).parents[1] / "parity" / "data"
 GOOD = b'{"t":0,"kind":"pods","type":"LIST","object":{"items":[]}}\n'
 
 

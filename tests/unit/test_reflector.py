@@ -473,3 +473,13 @@ def test_an_answer_that_was_not_asked_for_is_a_bug_of_the_caller() -> None:
 
     with pytest.raises(KeyError):
         driver.answer(Opened())
+
+
+def test_a_list_that_gives_the_same_token_again_is_a_failure_and_not_asked_for_ever() -> None:
+    driver = Driver()
+    driver.answer(Discovered(SERVED))
+    driver.answer(Listed(ListPage((claim("a", 1),), "5", "next")))
+    waiting = driver.answer(Listed(ListPage((), "5", "next")))
+    assert isinstance(waiting, Wait)
+    assert "same continue token" in driver.states[-1].error
+    assert not driver.replaced

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from dradash.informer.recording import BadRecording, read
+from dradash.kinds.registry import KINDS
 from dradash.sim import replay
 from dradash.sim.actors import Clock
 from dradash.sim.apiserver import APIServer
@@ -17,7 +18,7 @@ from dradash.sim.replay import Recorded
 from dradash.sim.simulation import recorded, running
 from tests import build, simworld
 
-RECORDING = Path(__file__).resolve().parents[3] / "shared" / "recordings" / "classic-1.30.jsonl"
+RECORDING = Path(__file__).parents[1] / "parity" / "data" / "classic-1.30.jsonl"
 Obj = dict[str, Any]
 
 
@@ -169,3 +170,9 @@ def test_a_file_that_breaks_while_it_is_played_leaves_what_came_before(
         play(path, server)
     assert len(server.list("nodes")) == 1
     assert any("r.jsonl:2: " in r.getMessage() for r in caplog.records)
+
+
+def test_a_recording_of_other_versions_is_no_cluster_that_serves_ours() -> None:
+    structured = RECORDING.with_name("structured-1.36.jsonl")
+    assert set(replay.kinds(structured)) == {"pods", "nodes", "namespaces", "events"}
+    assert set(replay.kinds(RECORDING)) == set(KINDS)

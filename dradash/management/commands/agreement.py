@@ -24,14 +24,20 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, recording: Path, **_options: Any) -> None:
         counts: Counter[bool | None] = Counter()
         replay = Replay()
+        rows = 0
         try:
             for row in read(recording):
+                rows += 1
                 for said in replay.take(row.t, row.kind, row.type, row.object):
                     self._tell(said, counts)
         except (BadRecording, OSError) as error:
             raise CommandError(str(error)) from error
+        if not rows:
+            raise CommandError(f"{recording} holds no row: it is no recording")
         for said in replay.end():
             self._tell(said, counts)
+        if replay.not_judged:
+            self.stdout.write(f"{replay.not_judged} is in this recording; verdicts are made for v1alpha2 only")
         self.stdout.write(f"{counts[True]} agree, {counts[False]} differ, {counts[None]} not modelled")
         if counts[False]:
             raise SystemExit(1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from argparse import ArgumentParser
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,14 +50,14 @@ def rows(path: Path) -> Iterator[dict[str, Any]]:
             for number, line in enumerate(file, 1):
                 if line.strip():
                     yield _row(path, number, line)
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
         raise CommandError(f"cannot read {path}: {error}") from error
 
 
 def _row(path: Path, number: int, line: str) -> dict[str, Any]:
     try:
         row = json.loads(line)
-    except json.JSONDecodeError as error:
+    except (json.JSONDecodeError, RecursionError) as error:
         raise CommandError(f"{path}:{number}: not JSON: {error}") from error
     if not isinstance(row, dict):
         raise CommandError(f"{path}:{number}: a vector is a JSON object with id, input and expected_any_of")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from argparse import ArgumentTypeError
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final, NoReturn
@@ -14,9 +13,11 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from dradash import log
 from dradash.informer.recording import BadRecording
+from dradash.management import arguments
 from dradash.sim import replay, scenarios
 from dradash.sim.apiserver import APIServer
 from dradash.sim.listener import PortTaken
+from dradash.sim.resources import served
 from dradash.sim.simulation import living, recorded
 from dradash.sim.standalone import Actors, fresh_revision, nobody, run
 
@@ -29,13 +30,13 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []  # it serves no pages
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--port", type=_port, default=0, help="port on 127.0.0.1 (default: any free one)")
+        parser.add_argument("--port", type=arguments.port, default=0, help="port on 127.0.0.1 (default: any free one)")
         parser.add_argument("--kubeconfig", type=Path, default=Path("var/sim-kubeconfig"), metavar="FILE")
         parser.add_argument("--no-token", action="store_true", help="let in every program on this machine")
         what = parser.add_mutually_exclusive_group()
         what.add_argument("--scenario", default="", help=f"let things happen in it. {scenarios.HELP}")
         what.add_argument("--replay", metavar="RECORDING", type=Path, help="play a recording of a real cluster")
-        parser.add_argument("--speed", type=_speed, default=1.0, help="times as fast as life, or as recorded")
+        parser.add_argument("--speed", type=arguments.speed, default=1.0, help="times as fast as life, or as recorded")
         parser.add_argument("--seed", type=int, default=0, help="of names, UIDs and everything that is left to chance")
 
     def handle(self, **options: Any) -> None:
@@ -49,7 +50,9 @@ class Command(BaseCommand):
         log.configure(debug=options["verbosity"] > 1)
         config: Path = options["kubeconfig"]
         actors = _actors(options)
-        server = APIServer(first_revision=fresh_revision(), history=HISTORY, seed=options["seed"])
+        path = options["replay"]
+        resources = served(replay.kinds(path) if path else ())
+        server = APIServer(resources, first_revision=fresh_revision(), history=HISTORY, seed=options["seed"])
 
         def ready(url: str) -> None:
             # Not as a URL: under `up` the only URL is that of the page.
@@ -92,17 +95,3 @@ def _fail(error: Exception) -> NoReturn:
 
 def say(line: str) -> None:
     print(line, flush=True)  # noqa: T201 - its output
-
-
-def _port(raw: str) -> int:
-    port = int(raw)
-    if not 0 <= port < 65536:
-        raise ArgumentTypeError("use a port from 0 to 65535")
-    return port
-
-
-def _speed(raw: str) -> float:
-    speed = float(raw)
-    if not 0 < speed <= 100_000:
-        raise ArgumentTypeError("use a number above 0, at most 100000")
-    return speed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import os
 import sys
 from argparse import ArgumentTypeError
@@ -15,6 +16,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from dradash import bootstrap
 from dradash.conf import BadSetting, Conf, from_environ
+from dradash.management import arguments
 from dradash.sim import scenarios
 from dradash.supervisor import kubeconfig, listen
 from dradash.supervisor.errors import StartError
@@ -22,6 +24,7 @@ from dradash.supervisor.output import Output, printable
 from dradash.supervisor.plan import ROOT, Options, plan
 from dradash.supervisor.run import NAME, Supervisor
 from dradash.supervisor.workdir import private_directory
+from dradash.web.checks import problems
 
 
 class Command(BaseCommand):
@@ -34,11 +37,13 @@ class Command(BaseCommand):
         what.add_argument("--replay", metavar="RECORDING", help="watch a recording of a cluster")
         parser.add_argument("--scenario", default="", help=f"with --demo: what happens in it. {scenarios.HELP}")
         parser.add_argument("--seed", type=int, help="with --demo: another one, another course of events")
-        parser.add_argument("--speed", type=_speed, help="of --demo or --replay: times as fast as life, or as recorded")
+        parser.add_argument(
+            "--speed", type=arguments.speed, help="of --demo or --replay: times as fast as life, or as recorded"
+        )
         parser.add_argument("--kubeconfig", default="", metavar="FILE", help="default: as kubectl finds it")
         parser.add_argument("--context", default="", help="of the kubeconfig; default: its current one")
         parser.add_argument("--host", help="address to serve on (default 127.0.0.1)")
-        parser.add_argument("--port", type=_port, help="port to serve on (default 8000; 0: any free one)")
+        parser.add_argument("--port", type=arguments.port, help="port to serve on (default 8000; 0: any free one)")
         parser.add_argument("--judges", type=_judges, default=2, help="processes that judge pods (default 2)")
 
     def handle(self, **options: Any) -> None:
@@ -49,25 +54,11 @@ class Command(BaseCommand):
             sys.exit(1)
 
 
-def _port(raw: str) -> int:
-    port = int(raw)
-    if not 0 <= port < 65536:
-        raise ArgumentTypeError("use a port from 0 to 65535")
-    return port
-
-
 def _judges(raw: str) -> int:
     number = int(raw)
     if not 1 <= number <= 64:
         raise ArgumentTypeError("use 1 to 64 processes")
     return number
-
-
-def _speed(raw: str) -> float:
-    speed = float(raw)
-    if not 0 < speed <= 100_000:
-        raise ArgumentTypeError("use a number above 0, at most 100000")
-    return speed
 
 
 def up(options: dict[str, Any]) -> None:
@@ -76,6 +67,9 @@ def up(options: dict[str, Any]) -> None:
     conf = from_environ()
     host = options["host"] or conf.host
     listen.refuse_open_door(host, conf.auth)
+    if errors := [e for e in problems(dataclasses.replace(conf, host=host)) if e.is_serious()]:
+        # The web server would refuse as well, but only after everything else was started.
+        raise StartError(f"{errors[0].msg}. {errors[0].hint}")
     target = _target(options, conf)
     if os.environ.get("REDIS_URL", "").strip() and (why := bootstrap.why_unavailable(conf)):
         raise StartError(why)

@@ -10,7 +10,7 @@ from dradash.kinds.claim import IMMEDIATE, ResourceClaim
 from dradash.kinds.pod import Pod, PodResourceClaim
 from dradash.scheduling.classic import plugin
 from dradash.scheduling.classic.attempt import Attempt
-from dradash.scheduling.classic.claims import can_be_reserved, claim_name, is_for_pod, is_reserved_for_pod
+from dradash.scheduling.classic.claims import can_be_reserved, claim_name, driver_of, is_for_pod, is_reserved_for_pod
 from dradash.scheduling.classic.publish import status_for_claim
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.verdict import ActsNext, Outcome
@@ -34,12 +34,6 @@ def acts_next(attempt: Attempt) -> ActsNext:
             return _make_fit(attempt)
         case _:
             return NOBODY
-
-
-def driver_of(claim: ResourceClaim, cluster: Cluster) -> str:
-    """The driver in charge of a claim: the one that allocated it, else its class's; "" when the class is absent."""
-    resource_class = cluster.classes.get(claim.spec.resource_class_name)
-    return claim.status.driver_name or (resource_class.driver_name if resource_class else "")
 
 
 # --- before the queue ------------------------------------------------------------------------------------------------
@@ -151,7 +145,10 @@ def _pass_pre_filter(attempt: Attempt) -> ActsNext:
 
 
 def _pass_claim(pod: Pod, cluster: Cluster, claim: ResourceClaim) -> ActsNext | None:
-    """The same questions in the same order as PreFilter; None: this claim is not what holds the pod up."""
+    """PreFilter's questions; None: this claim is not what holds the pod up.
+
+    A missing class comes first, whatever the scheduler says: no driver moves without it.
+    """
     driver = driver_of(claim, cluster)
     by_driver = (driver,) if driver else ()
     class_name = claim.spec.resource_class_name

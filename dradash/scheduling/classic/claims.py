@@ -91,3 +91,9 @@ def _unusable(pod: Pod, name: ClaimName, claim: ResourceClaim | None) -> str:
     if claim.metadata.deletion_timestamp is not None:
         return f"resourceclaim {quote(claim.name)} is being deleted"
     return is_for_pod(pod, claim) if name.must_check_owner else ""
+
+
+def driver_of(claim: ResourceClaim, cluster: Cluster) -> str:
+    """The driver in charge of a claim: the one that allocated it, else its class's; "" when the class is absent."""
+    resource_class = cluster.classes.get(claim.spec.resource_class_name)
+    return claim.status.driver_name or (resource_class.driver_name if resource_class else "")

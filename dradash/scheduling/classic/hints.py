@@ -19,11 +19,11 @@ class Hint(enum.StrEnum):
 
 
 # EventsToRegister: kind -> changes that are events, and whether a hint function looks at them. Without one, every pod
-# that the plugin refused is tried again. UpdateNodeLabel: an update of a node counts only if its labels differ.
+# that the plugin refused is tried again. An update of a node counts only if its labels differ (UpdateNodeLabel).
 REGISTERED: Final[dict[str, tuple[tuple[str, ...], bool]]] = {
     "resourceclaims": (("ADDED", "MODIFIED"), True),
     "podschedulingcontexts": (("ADDED", "MODIFIED"), True),
-    "nodes": (("ADDED", "MODIFIED:labels"), False),
+    "nodes": (("ADDED", "MODIFIED"), False),
     "resourceclasses": (("ADDED", "MODIFIED"), False),
 }
 

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 import msgspec
 
-from dradash.kinds.claim import IMMEDIATE, ResourceClaim
+from dradash.kinds.claim import ResourceClaim
 from dradash.kinds.schedulingcontext import NODE_LIST_MAX_SIZE, PodSchedulingContext
+from dradash.scheduling.classic.awaiting import SCHEDULER, Awaited, Stage, awaited
 
-SCHEDULER: Final = "scheduler"
+OVERTAKEN: Final = 1.0  # seconds by which one kind's watch may be behind another's
 
 
 class TurnKind(enum.StrEnum):
@@ -48,7 +50,9 @@ class SeenClaim(msgspec.Struct, frozen=True):
 class Turn(msgspec.Struct, frozen=True):
     """One move. actor: "scheduler", a driver's name, or "" where the object does not tell who wrote it.
 
-    claim: the pod's name for the claim, "" where the move is about no claim.
+    claim: the pod's name for the claim, "" where the move is about no claim. nodes: what is proposed, unsuitable or
+    selected now; added, removed: of them, against the actor's list before. took: seconds since the move it answers
+    could have been answered, None where it answers none.
     """
 
     at: float
@@ -57,6 +61,9 @@ class Turn(msgspec.Struct, frozen=True):
     text: str
     claim: str = ""
     nodes: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    took: float | None = None
 
 
 class Round(msgspec.Struct, frozen=True):
@@ -66,15 +73,6 @@ class Round(msgspec.Struct, frozen=True):
     @property
     def started(self) -> float:
         return self.turns[0].at
-
-
-class Awaited(msgspec.Struct, frozen=True):
-    """A move that has not come yet, and since when it could have (Unix seconds, 0 when the history does not say)."""
-
-    actor: str
-    claim: str
-    what: str
-    since: float
 
 
 class Negotiation(msgspec.Struct, frozen=True):
@@ -101,7 +99,9 @@ def context_turns(
     before, after = (old or PodSchedulingContext()).spec, new.spec
     if set(before.potential_nodes) != set(after.potential_nodes):
         text = f"proposes {nodes_count(len(after.potential_nodes))}"
-        yield Turn(at, SCHEDULER, TurnKind.PROPOSED, text, nodes=after.potential_nodes)
+        added, removed = _compared(before.potential_nodes, after.potential_nodes)
+        nodes = after.potential_nodes
+        yield Turn(at, SCHEDULER, TurnKind.PROPOSED, text, nodes=nodes, added=added, removed=removed)
     if before.selected_node != after.selected_node:
         if after.selected_node:
             node = after.selected_node
@@ -112,7 +112,15 @@ def context_turns(
     answered = {s.name: s.unsuitable_nodes for s in (old or PodSchedulingContext()).status.resource_claims}
     for status in new.status.resource_claims:
         if answered.get(status.name) != status.unsuitable_nodes:
-            yield _answer(at, new, status.name, status.unsuitable_nodes, drivers)
+            answer = _answer(at, new, status.name, status.unsuitable_nodes, drivers)
+            added, removed = _compared(answered.get(status.name, ()), status.unsuitable_nodes)
+            yield msgspec.structs.replace(answer, added=added, removed=removed)
+
+
+def _compared(before: tuple[str, ...], after: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What came and what went, each in its list's order."""
+    had, has = set(before), set(after)
+    return tuple(n for n in after if n not in had), tuple(n for n in before if n not in has)
 
 
 def _answer(
@@ -151,7 +159,14 @@ def claim_turns(
     elif now.allocation != was.allocation:
         yield Turn(at, driver, TurnKind.ALLOCATED, "changes the allocation", claim)
     if now.deallocation_requested and not was.deallocation_requested:
-        yield Turn(at, SCHEDULER, TurnKind.DEALLOCATION_REQUESTED, "asks for deallocation", claim)
+        # The claim controller asks too, when the last pod that held the claim is done; the object does not tell.
+        asker = "" if was.reserved_for else SCHEDULER
+        text = (
+            "deallocation is asked for, by the scheduler or the claim controller"
+            if not asker
+            else "asks for deallocation"
+        )
+        yield Turn(at, asker, TurnKind.DEALLOCATION_REQUESTED, text, claim)
     reserved = {r.uid: r.name for r in now.reserved_for}
     had = {r.uid: r.name for r in was.reserved_for}
     if added := [name for uid, name in reserved.items() if uid not in had]:
@@ -170,12 +185,15 @@ def negotiate(
 
     contexts and claims: states in order of time, the one in force first. claims, drivers: by the pod's name for it.
     """
+    drivers = {name: drivers.get(name) or _driver_in(states) for name, states in claims.items()} | {
+        name: driver for name, driver in drivers.items() if driver
+    }
     turns = _all_turns(contexts, claims, drivers)
     context = contexts[-1].context if contexts else None
     latest = {name: states[-1].claim for name, states in claims.items() if states}
     return Negotiation(
         rounds=tuple(_rounds(turns)),
-        awaited=tuple(_awaited(context, latest, drivers, turns)) if context else (),
+        awaited=tuple(awaited(context, latest, drivers, partial(_since, turns))) if context else (),
         warnings=tuple(_warnings(context, latest)) if context else (),
     )
 
@@ -193,7 +211,41 @@ def _all_turns(
         for state in states:
             turns += claim_turns(state.at, before, state.claim, name, drivers.get(name, ""))
             before = state.claim
-    return sorted(turns, key=lambda t: t.at)
+    return _timed(sorted(_created_first(turns), key=lambda t: t.at))
+
+
+def _driver_in(states: Sequence[SeenClaim]) -> str:
+    """The driver as the claim itself last named it: a claim that is gone has no class to ask any more."""
+    return next((s.claim.status.driver_name for s in reversed(states) if s.claim and s.claim.status.driver_name), "")
+
+
+def _created_first(turns: Sequence[Turn]) -> list[Turn]:
+    """Each kind has a watch of its own, so that a claim was created may be heard after the first words about it."""
+    creations = [t for t in turns if t.kind is TurnKind.CREATED]
+    others = [t for t in turns if t.kind is not TurnKind.CREATED]
+    first = min((t.at for t in others), default=0.0)
+    late = [msgspec.structs.replace(t, at=first) if 0 < t.at - first < OVERTAKEN else t for t in creations]
+    return late + others
+
+
+def _timed(turns: Sequence[Turn]) -> list[Turn]:
+    """With how long each answer took, counted from the first question that it leaves open no longer."""
+    asked: dict[str, float] = {}  # claim -> since when an answer or an allocation is owed
+    returning: dict[str, float] = {}
+    all_claims = {t.claim for t in turns if t.claim}
+    timed = []
+    for turn in turns:
+        took = None
+        if turn.kind in (TurnKind.PROPOSED, TurnKind.SELECTED):
+            asked = dict.fromkeys(all_claims, turn.at) | asked
+        elif turn.kind in (TurnKind.ANSWERED, TurnKind.ALLOCATED) and turn.claim in asked:
+            took = turn.at - asked.pop(turn.claim)
+        elif turn.kind is TurnKind.DEALLOCATION_REQUESTED:
+            returning.setdefault(turn.claim, turn.at)
+        elif turn.kind is TurnKind.DEALLOCATED and turn.claim in returning:
+            took = turn.at - returning.pop(turn.claim)
+        timed.append(turn if took is None else msgspec.structs.replace(turn, took=took))
+    return timed
 
 
 def _rounds(turns: Sequence[Turn]) -> Iterator[Round]:
@@ -218,31 +270,21 @@ def _begins_round(turn: Turn, current: Sequence[Turn]) -> bool:
     return False
 
 
-def _awaited(
-    context: PodSchedulingContext,
-    claims: Mapping[str, ResourceClaim | None],
-    drivers: Mapping[str, str],
-    turns: Sequence[Turn],
-) -> Iterator[Awaited]:
-    answers = {s.name: set(s.unsuitable_nodes) for s in context.status.resource_claims}
-    selected = context.spec.selected_node
-    to_allocate = [n for n, c in claims.items() if c is None or c.status.allocation is None]
-    for name in to_allocate:
-        claim = claims[name]
-        if claim is None or claim.spec.allocation_mode == IMMEDIATE:
-            continue
-        driver, refused = drivers.get(name, ""), answers.get(name, set())
-        answered_at = _last(turns, TurnKind.ANSWERED, name)
-        if refused and refused.issuperset(context.spec.potential_nodes):
-            yield Awaited(driver, name, "make room: it refuses every proposed node", answered_at)
-        elif selected and selected not in refused:
-            yield Awaited(driver, name, f"allocate for {selected}", _last(turns, TurnKind.SELECTED))
-        elif selected:
-            yield Awaited(SCHEDULER, name, f"select another node: {selected} is unsuitable", answered_at)
-        elif name not in answers:
-            yield Awaited(driver, name, "say which nodes are unsuitable", _last(turns, TurnKind.PROPOSED))
-    if to_allocate and not selected and all(n in answers for n in to_allocate):
-        yield Awaited(SCHEDULER, "", "select a node", _last(turns, TurnKind.ANSWERED))
+# What a move could follow, for since when it is awaited.
+_AFTER: Final = {
+    Stage.ANSWER: TurnKind.PROPOSED,
+    Stage.SELECT: TurnKind.ANSWERED,
+    Stage.RESELECT: TurnKind.ANSWERED,
+    Stage.ROOM: TurnKind.ANSWERED,
+    Stage.ALLOCATE: TurnKind.SELECTED,
+    Stage.FINISH: TurnKind.ALLOCATED,
+}
+_BY_SCHEDULER: Final = (TurnKind.PROPOSED, TurnKind.SELECTED, TurnKind.ALLOCATED)
+
+
+def _since(turns: Sequence[Turn], stage: Stage, claim: str) -> float:
+    kind = _AFTER[stage]
+    return _last(turns, kind, "" if kind in _BY_SCHEDULER else claim)
 
 
 def _last(turns: Sequence[Turn], kind: TurnKind, claim: str = "") -> float:

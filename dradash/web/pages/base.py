@@ -7,22 +7,36 @@ from __future__ import annotations
 
 import abc
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from django.conf import settings
 
-from dradash.store.model import HistoryEntry, StoreUnavailable
+from dradash.reader import current
+from dradash.reader.moment import BadMoment, parse
+from dradash.reader.world import World
+from dradash.scheduling.cluster import claim_keys
+from dradash.store.model import VERDICTS, HistoryEntry, StoreUnavailable
 from dradash.store.past import BeforeHistory
-from dradash.web import current
+from dradash.web.comparing import differing
 from dradash.web.fragments import Part, Shown
-from dradash.web.moment import BadMoment, parse
-from dradash.web.presenters import status, timetravel
+from dradash.web.presenters import compare, status, timetravel
 from dradash.web.presenters.query import Query
-from dradash.web.world import World
+from dradash.web.presenters.words import Chip
 
 AT = "at"
+MANY = frozenset({"hide"})  # parameters that a form sends once for each checkbox
+WITH = "with"  # another moment that `at` (or now) is compared with
+KIOSK = "kiosk"  # "1": for a wall screen, without navigation
+
+
+def flat(params: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """A query string as one value a name: the last one, but what checkboxes send is joined by dots."""
+    found: dict[str, str] = {}
+    for name, value in params:
+        found[name] = f"{found[name]}.{value}" if name in MANY and name in found else value
+    return found
 
 
 class Page(abc.ABC):
@@ -33,17 +47,23 @@ class Page(abc.ABC):
 
     template: ClassVar[str]  # arranges the blocks
     params: ClassVar[frozenset[str]] = frozenset()  # of the query string; others are ignored
+    always: ClassVar[frozenset[str]] = frozenset({AT, KIOSK})  # parameters of all such pages
     section: ClassVar[str] = ""  # of the navigation
+    piece: ClassVar[str] = ""  # id of the element for which htmx fetches the last block alone
 
     def __init__(self, query: Mapping[str, str], **where: str) -> None:
-        self.query = Query.of(query, self.params | {AT})
+        self.query = Query.of(query, self.params | self.always)
         self.where = where
         self.wrong_at = ""
-        self.at: float | None = None
+        self.at = self._moment(query.get(AT, ""))
+        self.compared_with = self._moment(self.query.get(WITH))
+
+    def _moment(self, text: str) -> float | None:
         try:
-            self.at = parse(query.get(AT, ""))
+            return parse(text)
         except BadMoment as error:
             self.wrong_at = str(error)
+            return None
 
     @property
     def key(self) -> str:
@@ -56,6 +76,27 @@ class Page(abc.ABC):
     @abc.abstractmethod
     def parts(self) -> tuple[str, list[Part], int]:
         """Title, blocks and HTTP status, once the model was loaded."""
+
+    @property
+    def fixed(self) -> bool:
+        """A moment that is over: the page does not change any more."""
+        return self.at is not None
+
+    @property
+    def carried(self) -> dict[str, str]:
+        """What stays in every link."""
+        names = (KIOSK,) if self.at is None else (AT, KIOSK)
+        return {name: value for name in names if (value := self.query.get(name))}
+
+    has_timeline: ClassVar[bool] = True
+
+    def changed(self) -> list[tuple[float, Chip]] | None:
+        """When the page's object became another one, oldest first; None for a page without an object."""
+        return None
+
+    def comparison(self) -> list[Part]:
+        """What changed of the page's object since the other moment, where one is asked for."""
+        return []
 
     # --- what a page reads -----------------------------------------------------------------------------------------
 
@@ -87,30 +128,51 @@ class Page(abc.ABC):
         bar = Part("freshness", "_freshness.html", banner)
         if freshness.state == "loading":
             return Shown("Loading", (bar, Part("page", "_loading.html", banner)), 503)
-        title, parts, code = self._parts_at(time.time())
-        return Shown(title, (bar, *parts), code)
+        now = time.time()
+        if self.at is not None and self.at <= now:
+            bar = Part("freshness", "_past.html", timetravel.past_bar(self.at, self.query, now, banner))
+        title, parts, code = self._parts_at(now)
+        unknown = {kind.kind: kind for kind in banner.unknown}
+        return Shown(title, (bar, *self._timeline(now), *parts), code, self.carried, unknown, self.at)
+
+    def _timeline(self, now: float) -> list[Part]:
+        """The slider; not on a wall screen, and not where there is nothing behind it."""
+        try:
+            start = current.get().model.history_start()
+        except StoreUnavailable:
+            return []
+        if start is None or self.query.get(KIOSK) or not self.has_timeline:
+            return []
+        return [
+            Part("timeline", "_timeline.html", timetravel.timeline(self.query, start, now, self.at, self.changed()))
+        ]
 
     def _parts_at(self, now: float) -> tuple[str, list[Part], int]:
         """The page's own parts, or why this moment cannot be shown."""
-        view: timetravel.NoMoment | None = None
+        live = timetravel.live_link(self.query)
+        later = max(self.at or 0.0, self.compared_with or 0.0)
         if self.wrong_at:
-            view = timetravel.NoMoment(self.wrong_at, self.query.link(at=None))
-        elif self.at is not None and self.at > now:
-            view = timetravel.NoMoment("This time has not come yet.", self.query.link(at=None))
+            view = timetravel.NoMoment(self.wrong_at, live)
+        elif later > now:
+            view = timetravel.NoMoment("This time has not come yet.", live)
         else:
             try:
-                return self.parts()
+                title, parts, code = self.parts()
+                return title, [*self.comparison(), *parts], code
             except BeforeHistory as before:
-                view = timetravel.before_history(before.start, self.query)
+                name = AT if self.at is not None and self.at < before.start else WITH
+                view = timetravel.before_history(before.start, self.query, name)
             except StoreUnavailable as error:
-                view = timetravel.NoMoment(f"The past cannot be read: {error}", self.query.link(at=None))
+                view = timetravel.NoMoment(f"The past cannot be read: {error}", live)
         return "No such moment", [Part("page", "_no_moment.html", view)], 404
 
 
 class ObjectPage(Page):
     """A page about one object: it may be gone, or may never have been."""
 
+    always = Page.always | {WITH}
     kind: ClassVar[str]  # plural
+    marked: ClassVar[str] = ""  # the kind whose changes the slider marks, where it is another one
 
     @property
     def object_key(self) -> str:
@@ -122,10 +184,35 @@ class ObjectPage(Page):
         entries = self.history(self.kind, self.object_key)
         return entries[-1] if entries else None
 
+    def changed(self) -> list[tuple[float, Chip]] | None:
+        kind = self.marked or self.kind
+        return timetravel.changes(kind, current.get().history(kind, self.object_key))
+
+    def related(self) -> list[tuple[str, str]]:
+        """(kind, key) of what is compared when this object is."""
+        return [(self.kind, self.object_key)]
+
+    def comparison(self) -> list[Part]:
+        if self.compared_with is None:
+            return []
+        found, moments = differing(self.at, self.compared_with, self.related())
+        view = compare.present(found, self.query, moments, self.at is None, compare.ALL_FIELDS)
+        return [Part("comparison", "compare/_object.html", view)]
+
     def missing(self) -> tuple[str, list[Part], int]:
         with self.world() as world:
             view = status.missing(world, self.kind, self.object_key)
         return f"No {view.singular} {self.object_key}", [Part("page", "_missing.html", view)], 404
+
+
+def about_pod(page: ObjectPage) -> list[tuple[str, str]]:
+    """(kind, key) of all that is about the pod of the page's key: its verdict, its negotiation and its claims too."""
+    key = page.object_key
+    with page.world() as world:
+        found = world.cluster.pods.get(key)
+    claims = sorted(claim_keys(found)) if found else []
+    about = [(VERDICTS, key), ("pods", key), ("podschedulingcontexts", key)]
+    return about + [("resourceclaims", c) for c in claims]
 
 
 def context(page: Page) -> dict[str, Any]:
@@ -135,5 +222,7 @@ def context(page: Page) -> dict[str, Any]:
         "section": page.section,
         "cluster": settings.DRADASH.cluster,
         "auth": settings.DRADASH.auth,
-        "at": page.query.get(AT),
+        "at": page.at,
+        "q": page.query.get("q"),
+        "kiosk": page.query.get(KIOSK) == "1",
     }

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from dradash.web import topics
+from dradash.reader import topics
 from dradash.web.fragments import Part, Row
 from dradash.web.pages.base import ObjectPage, Page
+from dradash.web.pages.findings import ShowsFindings
 from dradash.web.presenters import claim, claims
 
 
@@ -29,7 +30,7 @@ class ClaimsPage(Page):
 CLAIM_BLOCKS: Final = ("headline", "allocation", "users", "history", "object")
 
 
-class ClaimPage(ObjectPage):
+class ClaimPage(ShowsFindings, ObjectPage):
     template = "claim/page.html"
     section = "claims"
     kind = "resourceclaims"
@@ -46,4 +47,5 @@ class ClaimPage(ObjectPage):
         if facts is None:
             return self.missing()
         view = claim.present(facts, self.history(self.kind, self.object_key))
-        return self.object_key, [Part(n, f"claim/_{n}.html", view) for n in CLAIM_BLOCKS], 200
+        headline, *blocks = [Part(n, f"claim/_{n}.html", view) for n in CLAIM_BLOCKS]
+        return self.object_key, [headline, self.findings_about(self.kind, self.object_key), *blocks], 200

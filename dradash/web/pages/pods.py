@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from dradash.scheduling.verdict import Verdict
+import msgspec
+from django.utils.html import format_html, format_html_join
+
+from dradash.reader import current, topics
 from dradash.store.model import VERDICTS
-from dradash.web import current, topics
-from dradash.web.fragments import Part, Row
-from dradash.web.pages.base import ObjectPage, Page
-from dradash.web.presenters import nodes, pod, pods, status
+from dradash.web.fragments import Fragment, Part, Row, element
+from dradash.web.pages.base import ObjectPage, Page, about_pod
+from dradash.web.pages.findings import ShowsFindings
+from dradash.web.presenters import nodegrid, nodes, pod, pods
 
 
 class PodsPage(Page):
@@ -42,19 +45,24 @@ POD_BLOCKS: Final = (
 )
 
 
-class PodPage(ObjectPage):
+class PodPage(ShowsFindings, ObjectPage):
     template = "pod/page.html"
     section = "pods"
     kind = "pods"
+    marked = VERDICTS
 
     def topics(self) -> frozenset[str]:
         return frozenset({topics.pod(self.object_key)})
+
+    def related(self) -> list[tuple[str, str]]:
+        return about_pod(self)
 
     def parts(self) -> tuple[str, list[Part], int]:
         view = self.view()
         if view is None:
             return self.missing()
-        return self.object_key, [Part(n, f"pod/_{n}.html", view) for n in POD_BLOCKS], 200
+        headline, *blocks = [Part(n, f"pod/_{n}.html", view) for n in POD_BLOCKS]
+        return self.object_key, [headline, self.findings_about("pods", self.object_key), *blocks], 200
 
     def view(self) -> pod.PodView | None:
         here = current.get()
@@ -67,6 +75,9 @@ class PodPage(ObjectPage):
                 facts = pod.gather(world, key, last)
         if facts is None:
             return None
+        # A judgement that changed nothing is announced to nobody, but it may have been for a new reason.
+        if self.at is None and facts.verdict and (stored := here.verdict(key)) and stored.uid == facts.verdict.uid:
+            facts = msgspec.structs.replace(facts, verdict=stored)
         history = pod.PodHistory(
             verdicts=self.history(VERDICTS, key),
             contexts=self.history("podschedulingcontexts", key),
@@ -77,10 +88,10 @@ class PodPage(ObjectPage):
 
 
 class NodesPage(PodPage):
-    """Every node of a pod's verdict. For htmx it is the grid alone, which a large cluster's pod page fetches."""
+    """Every node of a pod's verdict, as a grid: the head, one block a group of nodes, and the names as text."""
 
     template = "pod/nodes_page.html"
-    params = frozenset({"reason", "passed"})
+    params = nodegrid.PARAMS
 
     def __init__(self, query: Mapping[str, str], **where: str) -> None:
         super().__init__(query, **where)
@@ -95,11 +106,26 @@ class NodesPage(PodPage):
         here = current.get()
         with self.world() as world:
             facts = pod.gather(world, self.object_key)
+            labels = nodegrid.labels(world.cluster.nodes, self.query.get("group"))
             cluster = world.cluster
+        history = pod.PodHistory()
+        if facts is None and (last := self.last_state()) is not None:
+            history = pod.PodHistory(verdicts=self.history(VERDICTS, self.object_key))
+            with self.world() as world:
+                facts = pod.gather(world, self.object_key, last)
         if facts is None:
             return self.missing()
-        verdict: Verdict | None = facts.verdict
+        verdict = pod.verdict_of(facts, history)
         sets = here.node_sets.get(nodes.digests(verdict))
-        view = nodes.present_all(verdict, sets, cluster.nodes.names, self.reason)
-        page = status.NodesPageView(self.object_key, view, self.reason)
-        return f"Nodes for {self.object_key}", [Part("all-nodes", "pod/_all_nodes.html", page)], 200
+        view = nodegrid.present(
+            self.object_key, verdict, sets, cluster.nodes.names, labels, self.query, self.reason, facts.gone
+        )
+        groups = [Part(g.id, "pod/_cells.html", g) for g in view.groups]
+        head, listed = Part("grid-head", "pod/_grid_head.html", view), Part("grid-names", "pod/_grid_names.html", view)
+        return f"Nodes for {self.object_key}", [head, *groups, listed], 200
+
+    @staticmethod
+    def grid(fragment: Fragment) -> str:
+        """The cells alone, which a large cluster's pod page fetches."""
+        cells = [element(b) for b in fragment.blocks if b.id.startswith(nodegrid.CELLS)]
+        return format_html('<div class="grid">{}</div>', format_html_join("", "{}", ((c,) for c in cells)))

@@ -11,17 +11,19 @@ from dradash.kinds.claim import ResourceClaim, ResourceHandle
 from dradash.kinds.registry import MalformedObject, decode
 from dradash.kinds.resourceclass import ResourceClass
 from dradash.kinds.selectors import NodeSelector
+from dradash.reader.histories import seen_claims
+from dradash.reader.world import World
+from dradash.scheduling.classic.claims import driver_of
 from dradash.scheduling.classic.claimstate import claim_flags, claim_state
-from dradash.scheduling.classic.negotiation import SeenClaim, Turn, claim_turns
+from dradash.scheduling.classic.negotiation import Turn, claim_turns
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.nodetable import InvalidSelector
 from dradash.scheduling.verdict import Verdict
 from dradash.store.model import HistoryEntry
 from dradash.web.presenters import kubectl
-from dradash.web.presenters.claims import Consumer, Owner, Where, consumers, driver_of, owner_of, where_available
+from dradash.web.presenters.claims import Consumer, Owner, Where, consumers, owner_of, where_available
 from dradash.web.presenters.steps import as_yaml
 from dradash.web.presenters.words import Actor, Chip, actor, claim_chip, outcome_chip, pod_href
-from dradash.web.world import World
 
 NODE_NAMES: Final = 200
 DATA_SHOWN: Final = 400  # characters of a driver's opaque data
@@ -158,18 +160,6 @@ def _user(key: str, verdict: Verdict | None) -> UserRow:
         sentence=verdict.sentence if verdict else "",
         actor=actor(verdict.acts_next) if verdict else None,
     )
-
-
-def seen_claims(history: Sequence[HistoryEntry]) -> list[SeenClaim]:
-    """Entries that cannot be read are left out: they say nothing of the state."""
-    seen = []
-    for entry in history:
-        try:
-            claim = None if entry.type == "DELETED" else decode(ResourceClaim, entry.object)
-        except MalformedObject:
-            continue
-        seen.append(SeenClaim(entry.at, claim))
-    return seen
 
 
 def _life(history: Sequence[HistoryEntry], driver: str) -> tuple[Turn, ...]:

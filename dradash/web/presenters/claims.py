@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 import msgspec
 
 from dradash.kinds.claim import ResourceClaim
 from dradash.kinds.meta import ObjectMeta
+from dradash.reader.world import World
+from dradash.scheduling.classic.claims import driver_of
 from dradash.scheduling.classic.claimstate import ClaimState, claim_flags, claim_state
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.nodetable import InvalidSelector
 from dradash.web.presenters.query import Column, Option, Pager, Query, Sorting, columns, options, page_of, sorted_by
 from dradash.web.presenters.words import CLAIM_STATES, Chip, claim_chip, claim_href, pod_href, row_id
-from dradash.web.world import World
 
 PARAMS: Final = frozenset({"ns", "state", "class", "driver", "q", "sort", "page"})
 
@@ -100,14 +101,6 @@ SORTINGS: Final = (
 )
 
 
-def driver_of(claim: ResourceClaim, cluster: Cluster) -> str:
-    """The driver that allocated it, or the one of its class; "" when the class is missing."""
-    if claim.status.driver_name:
-        return claim.status.driver_name
-    resource_class = cluster.classes.get(claim.spec.resource_class_name)
-    return resource_class.driver_name if resource_class else ""
-
-
 def where_available(claim: ResourceClaim, cluster: Cluster) -> Where | None:
     allocation = claim.status.allocation
     if allocation is None:
@@ -138,12 +131,12 @@ def owner_of(meta: ObjectMeta) -> Owner | None:
 def present(world: World, query: Query) -> ClaimsView:
     cluster = world.cluster
     items = [Item(k, c, claim_state(c), driver_of(c, cluster)) for k, c in cluster.claims.items()]
-    matching = [i for i in items if _matches(i, query)]
+    matching = _matching(items, query)
     shown, pager = page_of(sorted_by(matching, query, SORTINGS, lambda i: i.key), query)
     heads = dict(zip((s.name for s in SORTINGS), columns(query, SORTINGS), strict=True))
     unsorted = Column("Available on")
     return ClaimsView(
-        filters=_filters(items, query),
+        filters=_filters(items, matching, query),
         columns=(
             *(heads[n] for n in ("ns", "claim", "state", "class", "driver")),
             unsorted,
@@ -158,25 +151,31 @@ def present(world: World, query: Query) -> ClaimsView:
     )
 
 
-def _matches(item: Item, query: Query, without: str = "") -> bool:
-    have = {
-        "ns": item.claim.namespace,
-        "state": item.state,
-        "class": item.claim.spec.resource_class_name,
-        "driver": item.driver,
-    }
+_VALUES: Final[dict[str, Callable[[Item], str]]] = {
+    "ns": lambda i: i.claim.namespace,
+    "state": lambda i: i.state,
+    "class": lambda i: i.claim.spec.resource_class_name,
+    "driver": lambda i: i.driver,
+}
+
+
+def _matching(items: list[Item], query: Query, without: str = "") -> list[Item]:
+    """One pass for each filter that is set, over what the ones before have left; `without`: a filter not applied."""
     for name, value in query.params:
-        if name in have and name != without and have[name] != value:
-            return False
-    text = query.get("q").casefold()
-    return not text or text in item.key.casefold() or text in have["class"].casefold()
+        if name in _VALUES and name != without:
+            value_of = _VALUES[name]
+            items = [i for i in items if value_of(i) == value]
+    if text := query.get("q").casefold():
+        class_of = _VALUES["class"]
+        items = [i for i in items if text in i.key.casefold() or text in class_of(i).casefold()]
+    return items
 
 
-def _filters(items: list[Item], query: Query) -> ClaimFilters:
+def _filters(items: list[Item], matching: list[Item], query: Query) -> ClaimFilters:
     labels = {state: chip.text for state, chip in CLAIM_STATES.items()}
 
     def others(name: str) -> list[Item]:
-        return [i for i in items if _matches(i, query, name)] if query.params else items
+        return _matching(items, query, name) if query.get(name) else matching
 
     def counted(name: str, values: Iterable[str]) -> tuple[Option, ...]:
         return options(Counter(v for v in values if v), query.get(name), labels if name == "state" else None)

@@ -20,10 +20,14 @@ Names = Callable[[int], list[str]]
 
 
 class NodeGroupView(msgspec.Struct, frozen=True):
-    """mark: the letter in each cell, "" for nodes that pass; colour: 0 passes, 1..8 refusals, by their order."""
+    """mark: the letter in each cell, "" for nodes that pass; colour: 0 passes, 1..8 refusals, by their order.
+
+    kind: as colour, but 1..26: it stands for the letter in the cells' class.
+    """
 
     mark: str
     colour: int
+    kind: int
     plugin: str
     reason: str
     count: int
@@ -44,22 +48,28 @@ class NodesView(msgspec.Struct, frozen=True):
     total: int
     lazy_href: str  # where the grid comes from when it is not here; changes with the node sets
     known: bool  # False: Filter was not reached
+    href: str  # the page of the grid
 
     @property
     def dense(self) -> bool:
         return sum(len(g.cells) for g in self.groups) > INLINE_CELLS
 
 
-def marks(groups: tuple[NodeGroup, ...]) -> list[tuple[str, int]]:
-    """(mark, colour) of each group: refusals are lettered in the order of the verdict, A to Z and then again."""
+def marks(groups: tuple[NodeGroup, ...]) -> list[tuple[str, int, int]]:
+    """(mark, colour, kind) of each group: refusals are lettered in the order of the verdict, A to Z and then again."""
     found, refusals = [], 0
     for group in groups:
         if not group.reason:
-            found.append(("", 0))
+            found.append(("", 0, 0))
             continue
-        found.append((string.ascii_uppercase[refusals % 26], refusals % COLOURS + 1))
+        found.append((string.ascii_uppercase[refusals % 26], refusals % COLOURS + 1, refusals % 26 + 1))
         refusals += 1
     return found
+
+
+def groups_of(verdict: Verdict | None) -> tuple[NodeGroup, ...]:
+    """Filter's groups; none when Filter was not reached."""
+    return next((s.groups for s in verdict.steps if s.groups), ()) if verdict else ()
 
 
 def digests(verdict: Verdict | None) -> list[str]:
@@ -68,29 +78,25 @@ def digests(verdict: Verdict | None) -> list[str]:
 
 def present(verdict: Verdict | None, sets: Mapping[str, int], names: Names) -> NodesView:
     """The pod page's part. `sets`: digest -> node set; one that is missing is shown as its count alone."""
-    groups = next((s.groups for s in verdict.steps if s.groups), ()) if verdict else ()
+    groups = groups_of(verdict)
     total = sum(g.count for g in groups)
     inline = total <= INLINE_CELLS
     views = []
-    for group, (mark, colour) in zip(groups, marks(groups), strict=True):
+    for group, look in zip(groups, marks(groups), strict=True):
         all_names = names(sets.get(group.nodes, 0)) if inline or group.count else []
-        views.append(_view(group, mark, colour, total, all_names, verdict, LISTED_NAMES, inline))
+        views.append(_view(group, look, total, all_names, verdict, inline))
     lazy = ""
     if groups and not inline and verdict:
         lazy = f"{pod_href(verdict.pod)}/nodes?" + urlencode({"sets": ".".join(g.nodes[:6] for g in groups)})
-    return NodesView(_passing_first(views), verdict.nodes_fit if verdict else 0, total, lazy, known=bool(groups))
+    href = f"{pod_href(verdict.pod)}/nodes" if verdict else ""
+    return NodesView(
+        _passing_first(views), verdict.nodes_fit if verdict else 0, total, lazy, known=bool(groups), href=href
+    )
 
 
-def present_all(verdict: Verdict | None, sets: Mapping[str, int], names: Names, reason: str | None) -> NodesView:
-    """The nodes page: every cell and every name, of one reason ("" is the nodes that pass) or of all (None)."""
-    groups = next((s.groups for s in verdict.steps if s.groups), ()) if verdict else ()
-    total = sum(g.count for g in groups)
-    views = [
-        _view(group, mark, colour, total, names(sets.get(group.nodes, 0)), verdict, group.count, cells=True)
-        for group, (mark, colour) in zip(groups, marks(groups), strict=True)
-        if reason is None or group.reason == reason
-    ]
-    return NodesView(_passing_first(views), verdict.nodes_fit if verdict else 0, total, "", known=bool(groups))
+def view_of(groups: tuple[NodeGroup, ...], index: int, total: int, verdict: Verdict | None) -> NodeGroupView:
+    """One group without its names."""
+    return _view(groups[index], marks(groups)[index], total, [], verdict, False)
 
 
 def _passing_first(views: list[NodeGroupView]) -> tuple[NodeGroupView, ...]:
@@ -98,20 +104,15 @@ def _passing_first(views: list[NodeGroupView]) -> tuple[NodeGroupView, ...]:
 
 
 def _view(
-    group: NodeGroup,
-    mark: str,
-    colour: int,
-    total: int,
-    names: list[str],
-    verdict: Verdict | None,
-    listed: int,
-    cells: bool,
+    group: NodeGroup, look: tuple[str, int, int], total: int, names: list[str], verdict: Verdict | None, cells: bool
 ) -> NodeGroupView:
+    mark, colour, kind = look
     where = pod_href(verdict.pod) if verdict else ""
-    shown = tuple(names[:listed])
+    shown = tuple(names[:LISTED_NAMES])
     return NodeGroupView(
         mark=mark,
         colour=colour,
+        kind=kind,
         plugin=group.plugin,
         reason=group.reason,
         count=group.count,

@@ -10,22 +10,22 @@ from urllib.parse import urlencode
 import msgspec
 
 from dradash.kinds.registry import KINDS
+from dradash.reader.world import World
 from dradash.scheduling.classic.claimstate import ClaimState, claim_state
 from dradash.scheduling.verdict import Outcome, Verdict
 from dradash.store.model import SYNC, Change, SyncState
-from dradash.web.presenters.pods import SETTLED, UNJUDGED
+from dradash.web.presenters.pods import SETTLED, UNJUDGED, needs_a_person
 from dradash.web.presenters.words import (
     Actor,
     Chip,
     actor,
     claim_chip,
     href,
+    negotiation_href,
     outcome_chip,
-    pod_href,
     row_id,
     sync_chip,
 )
-from dradash.web.world import World
 
 TOP_REASONS: Final = 8
 NEGOTIATIONS: Final = 25
@@ -133,7 +133,7 @@ def _totals(world: World, pending: dict[str, Verdict | None], negotiations: int)
     def known(kind: str, count: int) -> int | None:
         return count if is_known(world.sync.get(kind)) else None
 
-    stuck = sum(v is not None and v.acts_next.who in ("admin", "nobody") for v in pending.values())
+    stuck = sum(v is not None and needs_a_person(v) for v in pending.values())
     return Totals(
         pending=known("pods", len(pending)),
         stuck=known("pods", stuck),
@@ -192,7 +192,7 @@ def _negotiations(world: World) -> list[NegotiationRow]:
         rows.append(
             NegotiationRow(
                 id=row_id("talk", key),
-                href=pod_href(key) + "#negotiation",
+                href=negotiation_href(key),
                 pod=key,
                 selected=context.spec.selected_node,
                 proposed=len(context.spec.potential_nodes),

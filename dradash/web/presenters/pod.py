@@ -7,10 +7,12 @@ from typing import Final
 
 import msgspec
 
-from dradash.kinds.meta import controller_uid
 from dradash.kinds.pod import Pod
 from dradash.kinds.registry import MalformedObject, decode
 from dradash.kinds.schedulingcontext import PodSchedulingContext
+from dradash.reader.histories import seen_claims, seen_contexts
+from dradash.reader.world import World
+from dradash.scheduling.classic.claims import driver_of
 from dradash.scheduling.classic.claimstate import MISSING, claim_flags, claim_state
 from dradash.scheduling.classic.negotiation import Negotiation, SeenContext, negotiate
 from dradash.scheduling.verdict import Agreement, Clause, HintNote, Outcome, Verdict
@@ -18,10 +20,9 @@ from dradash.store.model import HistoryEntry
 from dradash.web.presenters import kubectl
 from dradash.web.presenters import nodes as node_groups
 from dradash.web.presenters import steps as pipeline
-from dradash.web.presenters.claim import AllocationView, allocation_view, seen_claims
-from dradash.web.presenters.claims import Consumer, consumers, driver_of
+from dradash.web.presenters.claim import AllocationView, allocation_view
+from dradash.web.presenters.claims import Consumer, consumers
 from dradash.web.presenters.words import Actor, Chip, actor, claim_chip, claim_href, href, outcome_chip
-from dradash.web.world import World
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 EVENTS: Final = 20
@@ -58,6 +59,7 @@ class VerdictRow(msgspec.Struct, frozen=True):
     chip: Chip
     sentence: str
     actor: Actor | None
+    before: float  # time of the verdict before, 0 for the first one
 
 
 class HintRow(msgspec.Struct, frozen=True):
@@ -75,6 +77,7 @@ class Headline(msgspec.Struct, frozen=True):
     judged_at: float
     revision: int
     node: str
+    assumed: bool  # the node is one of several that may be taken, and not the one selected
     fit: int
     total: int
     alternatives: tuple[str, ...]
@@ -92,6 +95,7 @@ class PodView(msgspec.Struct, frozen=True):
     created: str
     gone: float
     headline: Headline
+    untold: str  # why there are no steps; "" when there are some
     steps: tuple[pipeline.StepView, ...]
     nodes: node_groups.NodesView
     claims: tuple[ClaimCard, ...]
@@ -191,6 +195,20 @@ def _events(world: World, key: str) -> tuple[EventRow, ...]:
 # --- from what was taken ---------------------------------------------------------------------------------------------
 
 
+UNTOLD: Final = {
+    Outcome.BOUND: "The pod has a node: the scheduler is done with it. How it came there is in the history.",
+    Outcome.TERMINATING: "The scheduler leaves this pod alone, so no attempt is made.",
+    Outcome.UNKNOWN: "Nothing can be said before the kinds that the verdict depends on are known.",
+    Outcome.ERROR: "The pod could not be judged, so no attempt is told.",
+}
+
+
+def _untold(verdict: Verdict | None, *, gone: bool) -> str:
+    if verdict is None:
+        return "The pod is gone; its last verdicts are in the history." if gone else "Not judged yet."
+    return "" if verdict.steps else UNTOLD.get(verdict.outcome, "No attempt is told.")
+
+
 def present(facts: PodFacts, history: PodHistory, sets: Mapping[str, int], names: node_groups.Names) -> PodView:
     verdict = verdict_of(facts, history)
     pod = facts.pod
@@ -201,7 +219,8 @@ def present(facts: PodFacts, history: PodHistory, sets: Mapping[str, int], names
         uid=pod.uid,
         created=pod.metadata.creation_timestamp or "",
         gone=facts.gone,
-        headline=_headline(pod, verdict),
+        headline=_headline(pod, verdict, facts.context),
+        untold=_untold(verdict, gone=bool(facts.gone)),
         steps=pipeline.present(verdict),
         nodes=node_groups.present(verdict, sets, names),
         claims=facts.claims,
@@ -225,8 +244,10 @@ def verdict_of(facts: PodFacts, history: PodHistory) -> Verdict | None:
     return facts.verdict or _last_verdict(history.verdicts, facts.pod.uid)
 
 
-def _headline(pod: Pod, verdict: Verdict | None) -> Headline:
+def _headline(pod: Pod, verdict: Verdict | None, context: PodSchedulingContext | None) -> Headline:
     other = pod.spec.scheduler_name
+    node = pod.spec.node_name or (verdict.node if verdict else "")
+    selected = context.spec.selected_node if context else ""
     return Headline(
         chip=outcome_chip(verdict.outcome if verdict else None),
         sentence=verdict.sentence if verdict else "",
@@ -234,7 +255,8 @@ def _headline(pod: Pod, verdict: Verdict | None) -> Headline:
         since=verdict.since if verdict else 0.0,
         judged_at=verdict.judged_at if verdict else 0.0,
         revision=verdict.revision if verdict else 0,
-        node=pod.spec.node_name or (verdict.node if verdict else ""),
+        node=node,
+        assumed=node not in (pod.spec.node_name, selected) and verdict is not None and verdict.nodes_fit > 1,
         fit=verdict.nodes_fit if verdict else 0,
         total=verdict.nodes_total if verdict else 0,
         alternatives=verdict.alternatives if verdict else (),
@@ -243,19 +265,6 @@ def _headline(pod: Pod, verdict: Verdict | None) -> Headline:
         deleting=pod.metadata.deletion_timestamp or "",
         waiting=verdict is not None and verdict.outcome not in (Outcome.BOUND, Outcome.TERMINATING),
     )
-
-
-def seen_contexts(history: Sequence[HistoryEntry], uid: str) -> list[SeenContext]:
-    """States of this pod's context: an earlier pod of the same name had negotiations of its own."""
-    seen = []
-    for entry in history:
-        try:
-            context = decode(PodSchedulingContext, entry.object)
-        except MalformedObject:
-            continue
-        if controller_uid(context.metadata) in (uid, None):
-            seen.append(SeenContext(entry.at, None if entry.type == "DELETED" else context))
-    return seen
 
 
 def _negotiation(facts: PodFacts, history: PodHistory) -> Negotiation:
@@ -287,13 +296,18 @@ def _history(history: Sequence[HistoryEntry], uid: str) -> tuple[VerdictRow, ...
     """Newest first; a verdict that says the same as the one before it is left out."""
     rows: list[VerdictRow] = []
     for entry, verdict in reversed(_decoded(history, uid)):
-        row = VerdictRow(
-            entry.at, verdict.revision, outcome_chip(verdict.outcome), verdict.sentence, actor(verdict.acts_next)
-        )
-        same = rows and (rows[-1].chip, rows[-1].sentence, rows[-1].actor) == (row.chip, row.sentence, row.actor)
+        chip, before = outcome_chip(verdict.outcome), rows[-1].at if rows else 0.0
+        row = VerdictRow(entry.at, verdict.revision, chip, verdict.sentence, actor(verdict.acts_next), before)
+        same = bool(rows) and _gist(rows[-1]) == _gist(row)
         if entry.type != "DELETED" and not same:
             rows.append(row)
     return tuple(reversed(rows))
+
+
+def _gist(row: VerdictRow) -> tuple[Chip, str, str, tuple[str, ...]]:
+    """What a reader would call the same verdict: the next node in a row that is waited for is nothing new."""
+    who, names = (row.actor.who, row.actor.names) if row.actor else ("", ())
+    return row.chip, row.sentence, who, names
 
 
 def _hint(note: HintNote) -> HintRow:

@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 from dradash.kinds.pod import Pod
+from dradash.reader.world import World
 from dradash.scheduling.verdict import Outcome, Verdict
 from dradash.web.presenters.query import Column, Option, Pager, Query, Sorting, columns, options, page_of, sorted_by
 from dradash.web.presenters.words import (
@@ -22,9 +23,9 @@ from dradash.web.presenters.words import (
     pod_href,
     row_id,
 )
-from dradash.web.world import World
 
-PARAMS: Final = frozenset({"ns", "outcome", "reason", "class", "q", "sort", "page"})
+PARAMS: Final = frozenset({"ns", "outcome", "reason", "class", "who", "q", "sort", "page"})
+PERSON: Final = "person"  # of the who filter: whoever nobody but a person can help
 ANY: Final = "any"  # of the outcome filter: bound and terminating pods as well
 UNJUDGED: Final = "NotJudged"
 SETTLED: Final = frozenset({Outcome.BOUND, Outcome.TERMINATING})
@@ -56,6 +57,8 @@ class PodFilters(msgspec.Struct, frozen=True):
     outcomes: tuple[Option, ...]
     reasons: tuple[Option, ...]
     classes: tuple[Option, ...]
+    actors: tuple[Option, ...]
+    person: bool
     text: str
     sort: str
     any_outcome: bool
@@ -102,12 +105,12 @@ def present(world: World, query: Query) -> PodsView:
     shown, pager = page_of(sorted_by(matching, query, SORTINGS, lambda i: i.key), query)
     heads = dict(zip((s.name for s in SORTINGS), columns(query, SORTINGS), strict=True))
     return PodsView(
-        filters=_filters(items, query),
+        filters=_filters(items, matching, query),
         columns=tuple(heads[name] for name in _SHOWN),
         rows=tuple(_row(i) for i in shown),
         pager=pager,
         known=len(items),
-        clear=query.link(ns=None, outcome=None, reason=None, q=None, **{"class": None}),
+        clear=query.link(ns=None, outcome=None, reason=None, who=None, q=None, **{"class": None}),
     )
 
 
@@ -121,6 +124,9 @@ def _matches(item: Item, query: Query, without: str = "") -> bool:
     if reason and without != "reason" and reason not in reasons_of(item.verdict):
         return False
     if class_ and without != "class" and class_ not in classes_of(item.verdict):
+        return False
+    who = query.get("who")
+    if who and without != "who" and not _acts(item, who):
         return False
     text = query.get("q").casefold()
     return not text or text in f"{item.key} {item.verdict.sentence if item.verdict else ''}".casefold()
@@ -140,14 +146,26 @@ def classes_of(verdict: Verdict | None) -> set[str]:
     return {c.resource_class for c in verdict.claims if c.resource_class} if verdict else set()
 
 
-def _filters(items: list[Item], query: Query) -> PodFilters:
+def _acts(item: Item, who: str) -> bool:
+    if item.verdict is None:
+        return False
+    return needs_a_person(item.verdict) if who == PERSON else item.verdict.acts_next.who == who
+
+
+def needs_a_person(verdict: Verdict) -> bool:
+    return verdict.acts_next.who in ("admin", "nobody") and verdict.outcome not in SETTLED
+
+
+def _filters(items: list[Item], matching: list[Item], query: Query) -> PodFilters:
     labels = {str(o): chip.text for o, chip in OUTCOMES.items()} | {UNJUDGED: outcome_chip(None).text}
 
     def counted(name: str, values: Iterable[str]) -> tuple[Option, ...]:
         return options(Counter(values), query.get(name), labels if name == "outcome" else None)
 
     def others(name: str) -> list[Item]:
-        return [i for i in items if _matches(i, query, name)]
+        if name == "outcome" or query.get(name):
+            return [i for i in items if _matches(i, query, name)]
+        return matching
 
     outcome = query.get("outcome")
     return PodFilters(
@@ -155,10 +173,16 @@ def _filters(items: list[Item], query: Query) -> PodFilters:
         outcomes=tuple(o for o in counted("outcome", (i.outcome for i in others("outcome"))) if o.value != ANY),
         reasons=counted("reason", (r for i in others("reason") for r in reasons_of(i.verdict))),
         classes=counted("class", (c for i in others("class") for c in classes_of(i.verdict))),
+        actors=tuple(
+            o
+            for o in counted("who", (i.verdict.acts_next.who for i in others("who") if i.verdict))
+            if o.value != PERSON
+        ),
+        person=query.get("who") == PERSON,
         text=query.get("q"),
         sort=query.get("sort"),
         any_outcome=outcome == ANY,
-        active=any(query.get(p) for p in ("ns", "outcome", "reason", "class", "q")),
+        active=any(query.get(p) for p in ("ns", "outcome", "reason", "class", "who", "q")),
     )
 
 

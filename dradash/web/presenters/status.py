@@ -8,11 +8,10 @@ from typing import Final
 import msgspec
 
 from dradash.kinds.registry import KINDS
+from dradash.reader.world import Freshness, World
 from dradash.store.model import SyncState
 from dradash.web.presenters import kubectl
-from dradash.web.presenters.nodes import NodesView
 from dradash.web.presenters.words import Chip, claim_href, pod_href, split, sync_chip
-from dradash.web.world import Freshness, World
 
 SIMILAR: Final = 8
 
@@ -36,6 +35,8 @@ class FreshnessView(msgspec.Struct, frozen=True):
     failing_since: float
     leaderless: bool
     leader_since: float
+    overdue: int  # pods that wait to be judged for longer than they should, ...
+    overdue_since: float  # ... and since when
     unknown: tuple[UnknownKind, ...]
 
 
@@ -53,16 +54,7 @@ class MissingView(msgspec.Struct, frozen=True):
     chip: Chip  # whether the kind is known at all
     known: bool
     similar: tuple[Similar, ...]
-
-
-class NodesPageView(msgspec.Struct, frozen=True):
-    key: str
-    nodes: NodesView
-    reason: str | None
-
-    @property
-    def pod_href(self) -> str:
-        return pod_href(self.key)
+    malformed: str = ""  # it is there, but no valid object of its kind: what is wrong with it
 
 
 def present(freshness: Freshness, sync: Mapping[str, SyncState], cluster: str) -> FreshnessView:
@@ -82,6 +74,8 @@ def present(freshness: Freshness, sync: Mapping[str, SyncState], cluster: str) -
         failing_since=freshness.failing_since,
         leaderless=freshness.state == "live" and not freshness.leader,
         leader_since=freshness.leader_since,
+        overdue=freshness.due if freshness.overdue and freshness.state == "live" else 0,
+        overdue_since=freshness.due_since,
         unknown=tuple(unknown),
     )
 
@@ -98,4 +92,5 @@ def missing(world: World, plural: str, key: str) -> MissingView:
         chip=sync_chip(sync.state),
         known=sync.state == "synced",
         similar=tuple(Similar(k, link(k)) for k in sorted(same_name)[:SIMILAR]),
+        malformed=world.cluster.malformed[plural].get(key, ""),
     )

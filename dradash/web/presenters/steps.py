@@ -1,4 +1,4 @@
-"""The extension points as a pipeline, what the scheduler writes at them, and where it chooses at random."""
+"""The extension points as a pipeline, what the scheduler writes at them, and what it leaves open."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ class ChoiceView(msgspec.Struct, frozen=True):
     unlisted: int
     count: int
     take: int
+    nodes: bool  # it is made among the nodes that passed Filter
 
 
 class StepView(msgspec.Struct, frozen=True):
@@ -89,7 +90,9 @@ def _step(step: Step, *, decided: bool) -> StepView:
 def _choice(choice: Choice) -> ChoiceView:
     shown = choice.options[:OPTIONS]
     count = choice.count or len(choice.options)
-    return ChoiceView(choice.what, choice.chosen, shown, max(0, count - len(shown)), count, choice.take)
+    return ChoiceView(
+        choice.what, choice.chosen, shown, max(0, count - len(shown)), count, choice.take, bool(choice.nodes)
+    )
 
 
 def effects(verdict: Verdict | None) -> tuple[EffectView, ...]:

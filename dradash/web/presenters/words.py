@@ -73,6 +73,7 @@ ACTORS: Final = {
     "scheduler": "gear",
     "driver": "chip",
     "claim controller": "gear",
+    "garbage collector": "gear",
     "pod": "box",
     "admin": "person",
     "nobody": "skip",
@@ -135,11 +136,37 @@ def claim_href(key: str) -> str:
     return f"/ns/{quote(namespace, safe='')}/claims/{quote(name, safe='')}"
 
 
+def negotiation_href(key: str) -> str:
+    namespace, name = split(key)
+    return f"/ns/{quote(namespace, safe='')}/negotiations/{quote(name, safe='')}"
+
+
+def node_href(name: str) -> str:
+    return f"/nodes/{quote(name, safe='')}"
+
+
+def class_href(name: str) -> str:
+    return f"/classes/{quote(name, safe='')}"
+
+
+def driver_href(name: str) -> str:
+    return f"/drivers/{quote(name, safe='')}"
+
+
+_PAGES: Final = {
+    "pods": pod_href,
+    "verdicts": pod_href,
+    "podschedulingcontexts": negotiation_href,
+    "resourceclaims": claim_href,
+    "nodes": node_href,
+    "resourceclasses": class_href,
+}
+
+
 def href(kind: str, key: str) -> str:
     """The page of an object; "" for kinds without one."""
-    if kind in ("pods", "podschedulingcontexts", "verdicts"):
-        return pod_href(key)
-    return claim_href(key) if kind == "resourceclaims" else ""
+    page = _PAGES.get(kind)
+    return page(key) if page else ""
 
 
 def row_id(prefix: str, key: str) -> str:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Final
+from functools import lru_cache
+from typing import Any, Final
 
 from django import template
-from django.utils.html import escape, format_html
+from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
+
+from dradash.reader.moment import show
+from dradash.web.presenters.words import Actor, Chip, driver_href, href, node_href
 
 register = template.Library()
 
+_PLAIN_NAME: Final = re.compile(r"[a-z0-9.-]+")
 UNITS: Final = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
 
 
@@ -32,22 +38,41 @@ def _moment(value: float | str | None) -> datetime | None:
     try:
         if isinstance(value, str):
             moment = datetime.fromisoformat(value)
-            return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+            # In UTC at once: near the ends of the calendar that may fail, and only here is it expected to.
+            return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
         return datetime.fromtimestamp(value, UTC) if value else None
     except (ValueError, OverflowError, OSError):
         return None
 
 
-@register.simple_tag
-def age(value: float | str | None) -> SafeString | str:
-    """How long ago, counted on by the page's script; the exact UTC time is its title."""
+@register.simple_tag(takes_context=True)
+def age(context: Mapping[str, Any], value: float | str | None) -> SafeString | str:
+    """How long ago, counted on by the page's script; the exact UTC time is its title.
+
+    On a page of the past: how long before the moment that the page shows, which stays so.
+    """
     moment = _moment(value)
     if moment is None:
         return value if isinstance(value, str) and value else "unknown"
     exact = moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     title = moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    text = age_text(time.time() - moment.timestamp())
-    return format_html('<time datetime="{}" title="{}" data-age>{}</time>', exact, title, text)
+    shown = context.get("moment")
+    text = age_text((time.time() if shown is None else shown) - moment.timestamp())
+    counts_on = " data-age" if shown is None else ""
+    return format_html('<time datetime="{}" title="{}"{}>{}</time>', exact, title, counts_on, text)
+
+
+@register.simple_tag
+def rfc3339(value: float, before: bool = False) -> str:
+    """A moment as it stands in addresses; before: the last one before it."""
+    return show(value - 0.001 if before else value)
+
+
+@register.simple_tag
+def utc(value: float) -> SafeString:
+    """Date and time to the second, in UTC."""
+    moment = datetime.fromtimestamp(value, UTC)
+    return format_html('<time datetime="{}">{}</time>', show(value), moment.strftime("%Y-%m-%d %H:%M:%S UTC"))
 
 
 @register.simple_tag
@@ -62,25 +87,50 @@ def clock(value: float | str | None) -> SafeString | str:
 
 
 @register.simple_tag
-def node_cells(names: Sequence[str], reason: str, mark: str) -> SafeString:
-    """Cells of one group. Joined by hand: there may be thousands, and a template loop takes ten times as long."""
-    why = escape(f"{mark}: {reason}" if reason else "passes")
-    return mark_safe("".join(f'<i title="{escape(n)}&#10;{why}"></i>' for n in names))  # noqa: S308 - escaped above
+def node_cells(names: Sequence[str], kinds: Sequence[int] | int) -> SafeString:
+    """A link for each node; kinds: of all, or of each. The class draws colour and letter (dradash.css).
+
+    Joined by hand: there may be thousands, and a template loop takes ten times as long.
+    """
+    each = [kinds] * len(names) if isinstance(kinds, int) else kinds
+    return mark_safe("".join(map(_cell, names, each)))  # noqa: S308 - escaped there
+
+
+def _cell(name: str, kind: int) -> str:
+    if _PLAIN_NAME.fullmatch(name):
+        return f'<a class="k{kind}" href="/nodes/{name}">{name}</a>'
+    return f'<a class="k{kind}" href="{escape(node_href(name))}">{escape(name)}</a>'
 
 
 @register.simple_tag
+@lru_cache(maxsize=256)
 def icon(name: str) -> SafeString:
     return format_html('<svg class="icon" aria-hidden="true"><use href="#i-{}"></use></svg>', name)
 
 
-@register.inclusion_tag("_chip.html")
-def chip(value: object, big: bool = False) -> dict[str, object]:
-    return {"chip": value, "big": big}
+# Chips and actors are in every row of every list: as templates they would take most of a page's time.
 
 
-@register.inclusion_tag("_actor.html")
-def actor(value: object) -> dict[str, object]:
-    return {"actor": value}
+@register.simple_tag
+@lru_cache(maxsize=1024)
+def chip(value: Chip, big: bool = False) -> SafeString:
+    title = format_html(' title="{}"', value.title) if value.title else ""
+    size = " chip-big" if big else ""
+    return format_html(
+        '<span class="chip tone-{}{}"{}>{}{}</span>', value.tone, size, title, icon(value.icon), value.text
+    )
+
+
+@register.simple_tag
+@lru_cache(maxsize=1024)
+def actor(value: Actor | None) -> SafeString:
+    if not value:
+        return mark_safe('<span class="muted">unknown</span>')
+    names = format_html_join("", " <code>{}</code>", ((name,) for name in value.names[:3]))
+    more = " …" if len(value.names) > 3 else ""
+    return format_html(
+        '<span class="actor" title="{}">{}<b>{}</b>{}{}</span>', value.what, icon(value.icon), value.who, names, more
+    )
 
 
 @register.inclusion_tag("_copy.html")
@@ -89,7 +139,23 @@ def copy(text: str, label: str = "Copy") -> dict[str, str]:
 
 
 @register.filter
+def page_of(key: str, kind: str) -> str:
+    """Address of an object's page: `name|page_of:"nodes"`; "drivers" too."""
+    return driver_href(key) if kind == "drivers" else href(kind, key)
+
+
+@register.filter
 def plural(count: int, word: str) -> str:
     """`3 nodes`, `1 node`; `word` may carry its plural after a comma."""
     one, _, many = word.partition(",")
     return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+@register.filter
+def duration(seconds: float | None) -> str:
+    """`120 ms`, `2.4 s`, `3m 12s`; a dash where it is not known."""
+    if seconds is None:
+        return "\u2013"
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    return f"{seconds:.1f} s" if seconds < 60 else age_text(seconds)

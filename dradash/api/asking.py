@@ -1,0 +1,68 @@
+"""One request: its parameters, and what it may read, now or at the moment that it asks about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from dradash.api.problems import NO_SUCH_MOMENT, NOT_FOUND, Refusal
+from dradash.kinds.registry import KINDS, MalformedObject, decode
+from dradash.reader.current import Current
+from dradash.reader.doctor import Report
+from dradash.reader.moment import show
+from dradash.reader.world import World
+from dradash.store.model import HistoryEntry
+from dradash.store.past import BeforeHistory
+
+
+class Ask:
+    """where: names from the path. now: Unix seconds that durations count to."""
+
+    def __init__(self, here: Current, params: Mapping[str, Any], where: Mapping[str, str], clock: float) -> None:
+        self.here, self.params, self.where = here, params, where
+        self.at: float | None = params.get("at")
+        self.now = clock if self.at is None else self.at
+        if self.at is not None and self.at > clock:
+            raise Refusal(NO_SUCH_MOMENT, "at: this time has not come yet")
+
+    def get(self, name: str) -> str:
+        return str(self.params.get(name, ""))
+
+    @property
+    def key(self) -> str:
+        """The object's key, from the path."""
+        namespace = self.where.get("namespace")
+        return f"{namespace}/{self.where['name']}" if namespace else self.where["name"]
+
+    @contextmanager
+    def world(self) -> Iterator[World]:
+        """The state asked about: now's, held still, or a past one."""
+        if self.at is None:
+            with self.here.follower.world() as live:
+                yield live
+            return
+        try:
+            past = self.here.past(self.at)
+        except BeforeHistory as before:
+            raise Refusal(NO_SUCH_MOMENT, f"at: history is kept since {show(before.start)}") from before
+        yield past
+
+    def findings(self) -> Report:
+        try:
+            return self.here.findings(self.at)
+        except BeforeHistory as before:
+            raise Refusal(NO_SUCH_MOMENT, f"at: history is kept since {show(before.start)}") from before
+
+    def history(self, kind: str, key: str) -> list[HistoryEntry]:
+        return self.here.history(kind, key, float("inf") if self.at is None else self.at)
+
+    def last(self, kind: str, key: str) -> tuple[Any, HistoryEntry]:
+        """The last state of an object that is gone, as its kind's struct. Raises Refusal where there was none."""
+        entries = self.history(kind, key)
+        if entries:
+            try:
+                return decode(KINDS[kind].struct, entries[-1].object), entries[-1]
+            except MalformedObject as error:
+                raise Refusal(NOT_FOUND, f"the last known {KINDS[kind].kind} {key} is malformed: {error}") from error
+        raise Refusal(NOT_FOUND, f"there is no {KINDS[kind].kind} {key}, now or in the history")

@@ -1,0 +1,316 @@
+"""ResourceClasses, and the drivers that they and claims name."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from dradash.api import params
+from dradash.api.asking import Ask
+from dradash.api.endpoint import Endpoint, Listing, listed, projected
+from dradash.api.paging import NEVER
+from dradash.api.problems import NOT_FOUND, Refusal
+from dradash.api.schemas import Json, Shape, page, time_of, url
+from dradash.kinds.resourceclass import ResourceClass
+from dradash.reader.driverstats import Summary
+from dradash.reader.talks import all_talks
+from dradash.reader.world import World
+from dradash.scheduling.classic.awaiting import Awaited, Stage
+from dradash.scheduling.classic.claims import driver_of
+from dradash.scheduling.classic.claimstate import claim_state
+from dradash.scheduling.nodetable import InvalidSelector
+from dradash.store.model import Change
+
+KIND: Final = "resourceclasses"
+_OWED: Final = (Stage.ANSWER, Stage.ALLOCATE)
+MOST: Final = 1000
+
+
+class ClassRow(Shape, frozen=True):
+    """nodes: how many its suitableNodes leave, null where the selector is invalid. claims: by state."""
+
+    name: str
+    driver: str
+    nodes: int | None
+    claims: dict[str, int]
+    pods_waiting: int
+    created: str | None
+    url: str
+    page: str
+
+
+class ClassDetail(Shape, frozen=True):
+    resource_class: ClassRow
+    gone: str | None
+    object: Json
+
+
+class DriverRow(Shape, frozen=True):
+    """Its record is what this process has seen since recordSince. Durations are in seconds, null where none is known.
+
+    silentSince: it owes a move and has made none since then, null: it owes none.
+    """
+
+    name: str
+    classes: tuple[str, ...]
+    claims: dict[str, int]
+    owed: int
+    silent_since: str | None
+    last_heard: str | None
+    responses: int
+    response_p50: float | None
+    response_p95: float | None
+    refusals: int
+    allocations: int
+    deallocations: int
+    record_since: str | None
+    url: str
+    page: str
+
+
+class Debt(Shape, frozen=True):
+    """A move that the driver owes the negotiation of this pod."""
+
+    pod: str
+    claim: str
+    stage: str
+    what: str
+    since: str | None
+    url: str
+
+
+class RefusedNode(Shape, frozen=True):
+    node: str
+    count: int
+    last: str | None
+    pod: str
+
+
+class DriverDetail(Shape, frozen=True):
+    driver: DriverRow
+    debts: tuple[Debt, ...]
+    refused: tuple[RefusedNode, ...]
+
+
+# --- classes ---------------------------------------------------------------------------------------------------------
+
+
+class ClassItem(msgspec.Struct, frozen=True):
+    name: str
+    of: ResourceClass
+    nodes: int | None
+    claims: Mapping[str, int]
+    waiting: int
+
+
+def class_items(ask: Ask, world: World, keys: Iterable[str] | None) -> Iterator[ClassItem]:
+    classes, claims, waiting = world.cluster.classes, _claims_by(world, by_class=True), _waiting(world)
+    text, driver = ask.get("q").casefold(), ask.get("driver")
+    for name in classes if keys is None else [k for k in keys if k in classes]:
+        of = classes[name]
+        if (driver and of.driver_name != driver) or (text and text not in f"{name} {of.driver_name}".casefold()):
+            continue
+        yield ClassItem(name, of, _leaves(of, world), claims.get(name, {}), waiting[name])
+
+
+def _claims_by(world: World, *, by_class: bool) -> dict[str, Counter[str]]:
+    """Claims by state, of each class or driver."""
+    found: dict[str, Counter[str]] = {}
+    for claim in world.cluster.claims.values():
+        name = claim.spec.resource_class_name if by_class else driver_of(claim, world.cluster)
+        found.setdefault(name, Counter())[str(claim_state(claim))] += 1
+    return found
+
+
+def _waiting(world: World) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for key, pod in world.cluster.pods.items():
+        verdict = world.verdicts.get(key) if pod.is_pending else None
+        counts.update({c.resource_class for c in verdict.claims} if verdict else ())
+    return counts
+
+
+def _leaves(of: ResourceClass, world: World) -> int | None:
+    if of.suitable_nodes is None:
+        return len(world.cluster.nodes)
+    try:
+        return world.cluster.nodes.matching(of.suitable_nodes).bit_count()
+    except InvalidSelector:
+        return None
+
+
+def class_row(item: ClassItem) -> ClassRow:
+    return ClassRow(
+        name=item.name,
+        driver=item.of.driver_name,
+        nodes=item.nodes,
+        claims=dict(item.claims),
+        pods_waiting=item.waiting,
+        created=item.of.metadata.creation_timestamp,
+        url=url(KIND, item.name) or "",
+        page=page(KIND, item.name) or "",
+    )
+
+
+def class_detail(ask: Ask) -> Any:
+    name, gone = ask.key, 0.0
+    with ask.world() as world:
+        item = next(iter(class_items(ask, world, (name,))), None)
+        raw = world.cluster.raw[KIND].get(name, b"{}")
+        waiting = _waiting(world)[name] if item is None else 0
+        claims: Mapping[str, int] = _claims_by(world, by_class=True).get(name, {}) if item is None else {}
+    if item is None:
+        last, entry = ask.last(KIND, name)
+        item, raw, gone = ClassItem(name, last, None, claims, waiting), entry.object, entry.at
+    found = ClassDetail(resource_class=class_row(item), gone=time_of(gone), object=msgspec.json.decode(raw))
+    return projected(found, ask)
+
+
+def _class_touched(change: Change, world: World) -> Iterable[str]:  # noqa: ARG001 - as every resource's
+    return (change.key,) if change.kind == KIND else ()
+
+
+CLASSES: Final = Listing(
+    row_type=ClassRow,
+    items=class_items,
+    identity=lambda i: i.name,
+    sortings={
+        "class": lambda i: i.name,
+        "driver": lambda i: i.of.driver_name,
+        "nodes": lambda i: -1 if i.nodes is None else i.nodes,
+        "claims": lambda i: -sum(i.claims.values()),
+        "waiting": lambda i: -i.waiting,
+    },
+    row=lambda ask, world, item: class_row(item),  # noqa: ARG005 - as every resource's
+    touched=_class_touched,
+)
+
+
+# --- drivers ---------------------------------------------------------------------------------------------------------
+
+
+class DriverItem(msgspec.Struct, frozen=True):
+    name: str
+    classes: tuple[str, ...]
+    claims: Mapping[str, int]
+    owed: tuple[tuple[str, Awaited], ...]  # pod, move: the longest wait first
+    record: Summary
+
+    @property
+    def silent(self) -> float:
+        since = [m.since for _, m in self.owed if m.stage in _OWED]
+        return max(min(since), self.record.heard) if since else 0.0
+
+
+def driver_items(ask: Ask, world: World, keys: Iterable[str] | None) -> Iterator[DriverItem]:  # noqa: ARG001 - no watch
+    stats = ask.here.follower.observations.drivers
+    classes: dict[str, list[str]] = {}
+    for name, of in sorted(world.cluster.classes.items()):
+        classes.setdefault(of.driver_name, []).append(name)
+    claims = _claims_by(world, by_class=False)
+    owed: dict[str, list[tuple[str, Awaited]]] = {}
+    for talk in all_talks(world, stats if ask.at is None else None):
+        for move in talk.moves:
+            if move.stage in (*_OWED, Stage.ROOM) and move.actor:
+                owed.setdefault(move.actor, []).append((talk.key, move))
+    heard = {name for name in stats.names() if stats.summary(name, ask.now).heard}
+    text = ask.get("q").casefold()
+    for name in sorted({*classes, *claims, *heard} - {""}):
+        if text and text not in f"{name} {' '.join(classes.get(name, ()))}".casefold():
+            continue
+        debts = sorted(owed.get(name, ()), key=lambda d: (d[1].since or NEVER, d[0]))
+        yield DriverItem(
+            name, tuple(classes.get(name, ())), claims.get(name, {}), tuple(debts), stats.summary(name, ask.now)
+        )
+
+
+def driver_row(ask: Ask, item: DriverItem) -> DriverRow:
+    record = item.record
+    return DriverRow(
+        name=item.name,
+        classes=item.classes,
+        claims=dict(item.claims),
+        owed=sum(m.stage in _OWED for _, m in item.owed),
+        silent_since=time_of(item.silent),
+        last_heard=time_of(record.heard),
+        responses=record.responses,
+        response_p50=record.p50,
+        response_p95=record.p95,
+        refusals=record.refusals,
+        allocations=record.allocations,
+        deallocations=record.deallocations,
+        record_since=time_of(ask.here.follower.observations.drivers.since),
+        url=url("drivers", item.name) or "",
+        page=page("drivers", item.name) or "",
+    )
+
+
+def driver_detail(ask: Ask) -> Any:
+    name = ask.where["name"]
+    with ask.world() as world, ask.here.follower.world():  # the record is of now, whatever moment is asked about
+        item = next((i for i in driver_items(ask, world, None) if i.name == name), None)
+        refused = ask.here.follower.observations.drivers.refused_most(name, 20, ask.now)
+    if item is None:
+        raise Refusal(NOT_FOUND, f"no class and no claim names a driver {name[:100]}, and none of that name was heard")
+    found = DriverDetail(
+        driver=driver_row(ask, item),
+        debts=tuple(
+            Debt(
+                pod=pod,
+                claim=m.claim,
+                stage=str(m.stage),
+                what=m.what,
+                since=time_of(m.since),
+                url=url("podschedulingcontexts", pod) or "",
+            )
+            for pod, m in item.owed[:MOST]
+        ),
+        refused=tuple(
+            RefusedNode(node=r.node, count=r.count, last=time_of(r.last.at), pod=r.last.pod) for r in refused
+        ),
+    )
+    return projected(found, ask)
+
+
+DRIVERS: Final = Listing(
+    row_type=DriverRow,
+    items=driver_items,
+    identity=lambda i: i.name,
+    sortings={
+        "silent": lambda i: i.silent or NEVER,
+        "driver": lambda i: i.name,
+        "owed": lambda i: -len(i.owed),
+        "p50": lambda i: -(i.record.p50 or 0.0),
+        "p95": lambda i: -(i.record.p95 or 0.0),
+        "last": lambda i: -(i.record.last_took or 0.0),
+        "refusals": lambda i: -i.record.refusals,
+        "rate": lambda i: -i.record.per_minute,
+        "claims": lambda i: -sum(i.claims.values()),
+    },
+    row=lambda ask, world, item: driver_row(ask, item),  # noqa: ARG005 - as every resource's
+)
+ENDPOINTS: Final = (
+    listed(
+        "classes",
+        "/classes",
+        "classes",
+        "ResourceClasses",
+        CLASSES,
+        params.text("driver", "Only classes of this driver.", "gpu.example.com"),
+        params.text("q", "Only classes whose name or driver contains this text.", "gpu"),
+    ),
+    Endpoint("class", "/classes/{name}", "classes", "One class, also one that is gone", ClassDetail, class_detail),
+    listed(
+        "drivers",
+        "/drivers",
+        "drivers",
+        "Drivers: what they owe and how soon they answer",
+        DRIVERS,
+        params.text("q", "Only drivers whose name or class contains this text.", "gpu"),
+        varies="time",
+    ),
+    Endpoint("driver", "/drivers/{name}", "drivers", "One driver", DriverDetail, driver_detail, varies="time"),
+)

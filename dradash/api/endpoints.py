@@ -1,0 +1,20 @@
+"""Every endpoint of /api/v1, in the order of the documentation."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dradash.api import changes, claims, classes, findings, negotiations, nodes, pods, system, verdicts
+from dradash.api.endpoint import Endpoint
+
+ENDPOINTS: Final[tuple[Endpoint, ...]] = (
+    *pods.ENDPOINTS,
+    *verdicts.ENDPOINTS,
+    *claims.ENDPOINTS,
+    *negotiations.ENDPOINTS,
+    *nodes.ENDPOINTS,
+    *classes.ENDPOINTS,
+    *findings.ENDPOINTS,
+    *changes.ENDPOINTS,
+    *system.ENDPOINTS,
+)

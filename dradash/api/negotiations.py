@@ -1,0 +1,225 @@
+"""Negotiations between scheduler and drivers: PodSchedulingContexts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from dradash.api import params
+from dradash.api.asking import Ask
+from dradash.api.claims import TurnBody, turn
+from dradash.api.endpoint import Endpoint, Listing, listed, projected
+from dradash.api.paging import NEVER
+from dradash.api.schemas import Json, Shape, page, time_of, url
+from dradash.reader.driverstats import DriverStats
+from dradash.reader.histories import seen_claims, seen_contexts
+from dradash.reader.talks import KIND, STATES, Talk, talk
+from dradash.reader.world import World
+from dradash.scheduling.classic.awaiting import Awaited
+from dradash.scheduling.classic.invariants import broken
+from dradash.scheduling.classic.negotiation import SeenContext, negotiate
+from dradash.store.model import Change
+
+_ORDER: Final = {state: i for i, state in enumerate(STATES)}
+
+
+class Move(Shape, frozen=True):
+    """A move that is awaited. actor: scheduler, or a driver's name. stage: what sort of move it is."""
+
+    actor: str
+    claim: str
+    stage: str
+    what: str
+    since: str | None
+
+
+class Broken(Shape, frozen=True):
+    code: str
+    text: str
+
+
+class TalkRow(Shape, frozen=True):
+    """silentSince: of the longest wait for a move. answered: of how many claims a driver has answered."""
+
+    namespace: str
+    name: str
+    state: str
+    moves: tuple[Move, ...]
+    silent_since: str | None
+    proposed: int
+    selected: str
+    answered: int
+    claims: int
+    drivers: tuple[str, ...]
+    broken: tuple[Broken, ...]
+    pod_exists: bool
+    url: str
+    page: str
+
+
+class RoundBody(Shape, frozen=True):
+    number: int
+    started: str | None
+    turns: tuple[TurnBody, ...]
+
+
+class TalkDetail(Shape, frozen=True):
+    """rounds: oldest first. unsuitable: by the pod's name for the claim. gone: when the context was deleted."""
+
+    negotiation: TalkRow
+    gone: str | None
+    rounds: tuple[RoundBody, ...]
+    warnings: tuple[str, ...]
+    potential_nodes: tuple[str, ...]
+    unsuitable: dict[str, tuple[str, ...]]
+    object: Json
+
+
+def _stats(ask: Ask) -> DriverStats | None:
+    return ask.here.follower.observations.drivers if ask.at is None else None
+
+
+def items(ask: Ask, world: World, keys: Iterable[str] | None) -> Iterator[Talk]:
+    contexts = world.cluster.contexts
+    for key in contexts if keys is None else [k for k in keys if k in contexts]:
+        found = talk(world, key, contexts[key], _stats(ask))
+        if _matches(found, ask):
+            yield found
+
+
+def _matches(item: Talk, ask: Ask) -> bool:
+    given = ask.params
+    if (namespace := given.get("namespace")) and item.key.partition("/")[0] != namespace:
+        return False
+    if (driver := given.get("driver")) and driver not in item.drivers.values():
+        return False
+    if (state := given.get("state")) and item.state != state:
+        return False
+    spec = item.context.spec
+    if (node := given.get("node")) and node != spec.selected_node and node not in spec.potential_nodes:
+        return False
+    if "waiting" in given and not 0 < item.since <= ask.now - given["waiting"]:
+        return False
+    text = given.get("q", "").casefold()
+    return not text or text in f"{item.key} {spec.selected_node}".casefold()
+
+
+def _move(awaiting: Awaited) -> Move:
+    return Move(
+        actor=awaiting.actor,
+        claim=awaiting.claim,
+        stage=str(awaiting.stage),
+        what=awaiting.what,
+        since=time_of(awaiting.since),
+    )
+
+
+def row_of(item: Talk, world: World, now: float) -> TalkRow:
+    spec = item.context.spec
+    answered = {s.name for s in item.context.status.resource_claims}
+    seen = [SeenContext(world.times.get(KIND, {}).get(item.key, 0.0), item.context)]
+    rules = broken(item.context, item.pod, item.claims, seen, drivers=item.drivers, now=now)
+    return TalkRow(
+        namespace=item.context.namespace,
+        name=item.context.name,
+        state=item.state,
+        moves=tuple(_move(m) for m in item.moves),
+        silent_since=time_of(item.since),
+        proposed=len(spec.potential_nodes),
+        selected=spec.selected_node,
+        answered=sum(name in answered for name in item.claims),
+        claims=len(item.claims),
+        drivers=tuple(sorted({d for d in item.drivers.values() if d})),
+        broken=tuple(Broken(code=str(r.code), text=r.text) for r in rules),
+        pod_exists=item.pod is not None,
+        url=url(KIND, item.key) or "",
+        page=page(KIND, item.key) or "",
+    )
+
+
+def touched(change: Change, world: World) -> Iterable[str]:
+    if change.kind in (KIND, "pods"):
+        return (change.key,)
+    return world.cluster.pods_by_claim.members(change.key) if change.kind == "resourceclaims" else ()
+
+
+NEGOTIATIONS: Final = Listing(
+    row_type=TalkRow,
+    items=items,
+    identity=lambda t: t.key,
+    sortings={
+        "silent": lambda t: t.since or NEVER,
+        "ns": lambda t: t.key.split("/")[0],
+        "pod": lambda t: t.key.split("/")[-1],
+        "state": lambda t: _ORDER[t.state],
+        "actor": lambda t: t.moves[0].actor if t.moves else "",
+        "proposed": lambda t: len(t.context.spec.potential_nodes),
+        "selected": lambda t: t.context.spec.selected_node,
+    },
+    row=lambda ask, world, item: row_of(item, world, ask.now),
+    touched=touched,
+)
+
+
+def detail(ask: Ask) -> Any:
+    key, gone = ask.key, 0.0
+    with ask.world() as world:
+        context, raw = world.cluster.contexts.get(key), world.cluster.raw[KIND].get(key, b"{}")
+    if context is None:
+        context, entry = ask.last(KIND, key)
+        raw, gone = entry.object, entry.at
+    with ask.world() as world:
+        item = talk(world, key, context, _stats(ask))
+        row = row_of(item, world, ask.now)
+    rounds, warnings = _told(ask, item, {n: c.key for n, c in item.claims.items() if c is not None})
+    found = TalkDetail(
+        negotiation=row,
+        gone=time_of(gone),
+        rounds=rounds,
+        warnings=warnings,
+        potential_nodes=context.spec.potential_nodes,
+        unsuitable={s.name: s.unsuitable_nodes for s in context.status.resource_claims},
+        object=msgspec.json.decode(raw),
+    )
+    return projected(found, ask)
+
+
+def _told(ask: Ask, item: Talk, claims: Mapping[str, str]) -> tuple[tuple[RoundBody, ...], tuple[str, ...]]:
+    owner = item.pod.uid if item.pod else next((r.uid for r in item.context.metadata.owner_references), "")
+    contexts = seen_contexts(ask.history(KIND, item.key), owner) or [SeenContext(0.0, item.context)]
+    histories = {name: seen_claims(ask.history("resourceclaims", key)) for name, key in claims.items()}
+    told = negotiate(contexts, histories, item.drivers)
+    rounds = tuple(
+        RoundBody(number=r.number, started=time_of(r.started), turns=tuple(turn(t) for t in r.turns))
+        for r in told.rounds
+    )
+    return rounds, told.warnings
+
+
+ENDPOINTS: Final = (
+    listed(
+        "negotiations",
+        "/negotiations",
+        "negotiations",
+        "Negotiations, with whose move it is",
+        NEGOTIATIONS,
+        params.text("namespace", "Only negotiations of this namespace.", "ml"),
+        params.choice("state", "Only negotiations in this state.", STATES),
+        params.text("driver", "Only negotiations with this driver.", "gpu.example.com"),
+        params.text("node", "Only negotiations that propose or select this node.", "node-1"),
+        params.duration("waiting", "Only negotiations in which nobody has moved for at least so long."),
+        params.text("q", "Only negotiations whose key or selected node contains this text.", "train"),
+        varies="time",
+    ),
+    Endpoint(
+        "negotiation",
+        "/negotiations/{namespace}/{name}",
+        "negotiations",
+        "One negotiation, round by round",
+        TalkDetail,
+        detail,
+        varies="time",
+    ),
+)

@@ -1,0 +1,228 @@
+"""Nodes: what each is for classes, claims and waiting pods."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import msgspec
+
+from dradash.api import params
+from dradash.api.asking import Ask
+from dradash.api.endpoint import Endpoint, Listing, listed, projected
+from dradash.api.schemas import Json, Reason, Ref, Shape, page, reason, ref, time_of, url
+from dradash.kinds.node import Node
+from dradash.reader.world import World
+from dradash.scheduling.nodecounts import NodeCounts
+from dradash.scheduling.places import class_sets, places, slots_of
+from dradash.scheduling.verdict import NodeGroup, Verdict
+from dradash.store.model import Change
+
+KIND: Final = "nodes"
+SCHEDULABLE: Final = "schedulable"
+CORDONED: Final = "cordoned"
+LISTED: Final = 1000
+
+
+class TaintBody(Shape, frozen=True):
+    key: str
+    value: str
+    effect: str
+
+
+class NodeRow(Shape, frozen=True):
+    """classes: those whose suitableNodes leave it. claims: that can be used here because they name it.
+
+    podsFit, podsRefused: pending pods whose verdict passes or refuses it. refusals: by drivers, as far as was seen.
+    """
+
+    name: str
+    state: str
+    taints: tuple[TaintBody, ...]
+    classes: tuple[str, ...]
+    claims: int
+    pods_fit: int
+    pods_refused: int
+    refusals: int
+    created: str | None
+    url: str
+    page: str
+
+
+class PodHere(Shape, frozen=True):
+    """What a pending pod's verdict says of the node. fits: null, its attempt ended before any node was compared."""
+
+    pod: str
+    fits: bool | None
+    plugin: str
+    reason: Reason | None
+    url: str
+
+
+class NodeDetail(Shape, frozen=True):
+    """pods: the first ones; podsTotal: how many there are. gone: when it was deleted."""
+
+    node: NodeRow
+    gone: str | None
+    labels: dict[str, str]
+    claims: tuple[Ref, ...]
+    pods: tuple[PodHere, ...]
+    pods_total: int
+    object: Json
+
+
+class Item(msgspec.Struct, frozen=True):
+    node: Node
+    classes: tuple[str, ...]
+    claims: int
+    fit: int
+    refuse: int
+    refusals: int
+
+
+def _groups(verdict: Verdict | None) -> tuple[NodeGroup, ...]:
+    return next((s.groups for s in verdict.steps if s.groups), ()) if verdict else ()
+
+
+def _pending(world: World) -> Iterator[tuple[str, Verdict | None]]:
+    return ((k, world.verdicts.get(k)) for k, p in world.cluster.pods.items() if p.is_pending)
+
+
+def items(ask: Ask, world: World, keys: Iterable[str] | None) -> Iterator[Item]:
+    table, sets = world.cluster.nodes, class_sets(world.cluster)
+    nodes = _candidates(ask, world, sets)
+    if keys is not None:
+        nodes &= table.named(keys)
+    text = ask.get("q").casefold()
+    members = [(s, n) for s, n in slots_of(nodes, table) if not text or text in n.name.casefold()]
+    slots = [s for s, _ in members]
+    fit, refuse = _counts(ask, world)
+    fits, refuses = fit.of_all(slots), refuse.of_all(slots)
+    claims = places(world.cluster.claims.items()).counts(table, members)
+    refusals = ask.here.follower.observations.drivers.refusals_by_node() if ask.at is None else {}
+    for slot, node in members:
+        passed = tuple(name for name, of in sets.items() if of >> slot & 1)
+        yield Item(node, passed, claims[slot], fits[slot], refuses[slot], refusals.get(node.name, 0))
+
+
+def _candidates(ask: Ask, world: World, sets: dict[str, int]) -> int:
+    table, given = world.cluster.nodes, ask.params
+    nodes = table.all
+    if name := given.get("class"):
+        nodes &= sets.get(name, 0)
+    if label := given.get("label"):
+        key, _, value = label.partition("=")
+        nodes &= table.with_labels({key: value})
+    if state := given.get("state"):
+        nodes &= table.unschedulable if state == CORDONED else ~table.unschedulable
+    return nodes
+
+
+def _counts(ask: Ask, world: World) -> tuple[NodeCounts, NodeCounts]:
+    """How many pending pods fit on each node, and how many are refused there."""
+    groups: Counter[tuple[str, bool]] = Counter()
+    for _, verdict in _pending(world):
+        groups.update((g.nodes, not g.reason) for g in _groups(verdict))
+    sets = ask.here.node_sets.get([digest for digest, _ in groups])
+    fit, refuse = NodeCounts(), NodeCounts()
+    for (digest, passes), pods in groups.items():
+        (fit if passes else refuse).add(sets.get(digest, 0), pods)
+    return fit, refuse
+
+
+def _prepare(ask: Ask) -> object:
+    with ask.world() as world:
+        digests = {g.nodes for _, verdict in _pending(world) for g in _groups(verdict)}
+    return ask.here.node_sets.get(list(digests))
+
+
+def row_of(item: Item) -> NodeRow:
+    node = item.node
+    return NodeRow(
+        name=node.name,
+        state=CORDONED if node.spec.unschedulable else SCHEDULABLE,
+        taints=tuple(TaintBody(key=t.key, value=t.value, effect=t.effect) for t in node.spec.taints),
+        classes=item.classes,
+        claims=item.claims,
+        pods_fit=item.fit,
+        pods_refused=item.refuse,
+        refusals=item.refusals,
+        created=node.metadata.creation_timestamp,
+        url=url(KIND, node.name) or "",
+        page=page(KIND, node.name) or "",
+    )
+
+
+def touched(change: Change, world: World) -> Iterable[str]:  # noqa: ARG001 - as every resource's
+    return (change.key,) if change.kind == KIND else ()
+
+
+NODES: Final = Listing(
+    row_type=NodeRow,
+    items=items,
+    identity=lambda i: i.node.name,
+    sortings={
+        "node": lambda i: i.node.name,
+        "state": lambda i: int(i.node.spec.unschedulable),
+        "classes": lambda i: -len(i.classes),
+        "claims": lambda i: -i.claims,
+        "fit": lambda i: -i.fit,
+        "refuse": lambda i: -i.refuse,
+        "refusals": lambda i: -i.refusals,
+    },
+    row=lambda ask, world, item: row_of(item),  # noqa: ARG005 - as every resource's
+    touched=touched,
+    prepare=_prepare,
+)
+
+
+def detail(ask: Ask) -> Any:
+    name, gone = ask.key, 0.0
+    _prepare(ask)
+    with ask.world() as world:
+        item = next(iter(items(ask, world, (name,))), None)
+        raw = world.cluster.raw[KIND].get(name, b"{}")
+        here = sorted(places(world.cluster.claims.items()).here(item.node, world.cluster.nodes)) if item else []
+        bit, pending = world.cluster.nodes.named((name,)), list(_pending(world))
+    if item is None:
+        node, entry = ask.last(KIND, name)
+        item, raw, gone, pending = Item(node, (), 0, 0, 0, 0), entry.object, entry.at, []
+    sets = ask.here.node_sets.get([g.nodes for _, v in pending for g in _groups(v)])
+    found = NodeDetail(
+        node=row_of(item),
+        gone=time_of(gone),
+        labels=item.node.metadata.labels,
+        claims=tuple(ref("resourceclaims", k) for k in here[:LISTED]),
+        pods=tuple(_pod_here(k, v, sets, bit) for k, v in sorted(pending, key=lambda p: p[0])[:LISTED]),
+        pods_total=len(pending),
+        object=msgspec.json.decode(raw),
+    )
+    return projected(found, ask)
+
+
+def _pod_here(key: str, verdict: Verdict | None, sets: dict[str, int], bit: int) -> PodHere:
+    group = next((g for g in _groups(verdict) if sets.get(g.nodes, 0) & bit), None)
+    return PodHere(
+        pod=key,
+        fits=None if group is None else not group.reason,
+        plugin=group.plugin if group else "",
+        reason=reason(group.reason) if group and group.reason else None,
+        url=url("pods", key) or "",
+    )
+
+
+ENDPOINTS: Final = (
+    listed(
+        "nodes",
+        "/nodes",
+        "nodes",
+        "Nodes, as classes, claims and waiting pods see them",
+        NODES,
+        params.text("class", "Only nodes that this ResourceClass leaves.", "gpu"),
+        params.text("label", "Only nodes with this label, key=value.", "zone=a"),
+        params.choice("state", "Only nodes in this state.", (SCHEDULABLE, CORDONED)),
+        params.text("q", "Only nodes whose name contains this text.", "node-1"),
+    ),
+    Endpoint("node", "/nodes/{name}", "nodes", "One node, also one that is gone", NodeDetail, detail),
+)

@@ -1,0 +1,144 @@
+"""Parameters of a request: each with its schema, how it is read, and what it refuses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from dradash.api.problems import BAD_PARAMETER, UNKNOWN_PARAMETER, Refusal
+from dradash.reader.moment import EXAMPLE, BadMoment, parse
+
+LONGEST: Final = 300
+MOST_ROWS: Final = 1000
+ROWS: Final = 100
+_DURATION: Final = re.compile(r"(\d{1,9})([smhd]?)")
+_SECONDS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+
+Schema = Mapping[str, Any]
+
+
+class Param(msgspec.Struct, frozen=True):
+    """read: the text as a value; it raises ValueError with a sentence about what is allowed."""
+
+    name: str
+    description: str
+    schema: Schema
+    read: Callable[[str], Any]
+    example: str = ""
+    allowed: tuple[str, ...] = ()
+
+
+def text(name: str, description: str, example: str = "") -> Param:
+    def read(value: str) -> str:
+        if len(value) > LONGEST:
+            raise ValueError(f"at most {LONGEST} characters")
+        return value
+
+    return Param(name, description, {"type": "string", "maxLength": LONGEST}, read, example)
+
+
+def choice(name: str, description: str, values: Iterable[str]) -> Param:
+    allowed = tuple(map(str, values))
+
+    def read(value: str) -> str:
+        if value not in allowed:
+            raise ValueError("one of the allowed values")
+        return value
+
+    return Param(name, description, {"type": "string", "enum": list(allowed)}, read, allowed=allowed)
+
+
+def flag(name: str, description: str) -> Param:
+    param = choice(name, description, ("1", "true", "0", "false"))
+    return msgspec.structs.replace(param, read=lambda value: param.read(value) in ("1", "true"))
+
+
+def integer(name: str, description: str, low: int, high: int) -> Param:
+    def read(value: str) -> int:
+        if not re.fullmatch(r"[+-]?\d{1,19}", value, re.ASCII) or not low <= int(value) <= high:
+            raise ValueError(f"a whole number from {low} to {high}")
+        return int(value)
+
+    return Param(name, description, {"type": "integer", "minimum": low, "maximum": high}, read)
+
+
+def duration(name: str, description: str) -> Param:
+    def read(value: str) -> float:
+        match = _DURATION.fullmatch(value) if value.isascii() else None
+        if match is None:
+            raise ValueError("a duration such as 90, 90s, 15m, 2h or 1d")
+        return float(match[1]) * _SECONDS[match[2]]
+
+    schema = {"type": "string", "pattern": r"^[0-9]{1,9}[smhd]?$"}
+    return Param(name, description, schema, read, "5m")
+
+
+def _moment(value: str) -> float:
+    try:
+        at = parse(value)
+    except BadMoment as error:
+        raise ValueError(str(error)) from error
+    if at is None:
+        raise ValueError(f"a time such as {EXAMPLE}")
+    return at
+
+
+AT: Final = Param(
+    "at",
+    "RFC 3339 time: answer as it was then, as far back as the history is kept.",
+    {"type": "string", "format": "date-time"},
+    _moment,
+)
+LIMIT: Final = integer("limit", f"Rows of one answer, {ROWS} unless given.", 1, MOST_ROWS)
+CURSOR: Final = Param(
+    "cursor",
+    "`next` of the answer before: goes on behind its last row, whatever has changed in between.",
+    {"type": "string", "maxLength": 1000, "pattern": "^[A-Za-z0-9_-]+$"},
+    str,
+)
+WATCH: Final = flag("watch", "1: a stream of changes (server-sent events; NDJSON if that is accepted) and not a list.")
+SINCE: Final = integer("since", "With watch: changes after this revision; only new ones unless given.", 0, 2**62)
+INSTANCE: Final = text("instance", "With watch: `instance` of the answer that `since` comes from; another one is 410.")
+SECONDS: Final = integer("seconds", "With watch: the stream ends after so many seconds; 300 unless given.", 1, 3600)
+
+
+def fields(names: Sequence[str]) -> Param:
+    allowed = tuple(names)
+
+    def read(value: str) -> tuple[str, ...]:
+        wanted = tuple(dict.fromkeys(value.split(","))) if value else ()
+        if wrong := [name for name in wanted if name not in allowed]:
+            raise ValueError(f"no such field: {', '.join(wrong)[:LONGEST]}")
+        return wanted
+
+    schema = {"type": "array", "items": {"type": "string", "enum": list(allowed)}}
+    return Param("fields", "Only these fields, separated by commas.", schema, read, allowed=allowed)
+
+
+def sort(names: Iterable[str]) -> Param:
+    names = tuple(names)
+    values = (*names, *(f"-{n}" for n in names))
+    return choice("sort", f"Order, descending with a minus before it; {names[0]} unless given.", values)
+
+
+def read_all(params: Sequence[Param], given: Iterable[tuple[str, list[str]]]) -> dict[str, Any]:
+    """The values by name, without those that were not given. Raises Refusal."""
+    known = {p.name: p for p in params}
+    found: dict[str, Any] = {}
+    for name, values in given:
+        param = known.get(name)
+        if param is None:
+            shown = f"“{name[:40]}” is no parameter of this resource"
+            raise Refusal(UNKNOWN_PARAMETER, shown, tuple(known))
+        if len(values) > 1:
+            raise Refusal(BAD_PARAMETER, f"{name} is given {len(values)} times; once is allowed")
+        try:
+            value = param.read(values[0])
+        except ValueError as error:
+            raise Refusal(BAD_PARAMETER, f"{name}: {error}", param.allowed) from error
+        if value not in ("", ()):  # as if it was not given
+            found[name] = value
+    return found

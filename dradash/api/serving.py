@@ -1,0 +1,179 @@
+"""From a request to an answer: parameters, ETag, JSON or NDJSON, problems. Only here are Django's views known."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+from asgiref.sync import sync_to_async
+from django.core.handlers.asgi import ASGIRequest
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.views.decorators.csrf import csrf_exempt
+
+from dradash.api import watching
+from dradash.api.asking import Ask
+from dradash.api.endpoint import OFTEN, Endpoint
+from dradash.api.params import Param, read_all
+from dradash.api.problems import BAD_PARAMETER, CONTENT_TYPE, INTERNAL, NOT_FOUND, UNAVAILABLE, WRONG_METHOD, Refusal
+from dradash.api.schemas import Rows
+from dradash.reader import current
+from dradash.reader.current import SETTLED_AFTER
+from dradash.store.model import StoreUnavailable
+
+logger = logging.getLogger(__name__)
+
+JSON: Final = "application/json"
+NDJSON: Final = "application/x-ndjson"
+STREAMED: Final = 500  # rows that are read at once while a list is streamed
+_WITHOUT_MODEL: Final = frozenset({"health", "reasons"})
+
+_encoder = msgspec.json.Encoder()
+
+View = Callable[..., HttpResponseBase]
+
+
+def view_of(endpoint: Endpoint) -> View:
+    known = endpoint.params
+
+    def view(request: HttpRequest, **where: str) -> HttpResponseBase:
+        try:
+            return _answer(endpoint, known, request, where)
+        except Refusal as refusal:
+            return problem(refusal)
+        except StoreUnavailable as error:
+            return problem(Refusal(UNAVAILABLE, str(error)))
+        except Exception:
+            logger.exception("%s failed", request.path)
+            return problem(Refusal(INTERNAL, "answering failed; the log of dradash says why"))
+
+    return csrf_exempt(view)  # nothing here changes anything: another method is refused by us, with a problem
+
+
+def problem(refusal: Refusal) -> HttpResponse:
+    found = refusal.problem
+    response = HttpResponse(_encoder.encode(found), content_type=CONTENT_TYPE, status=found.status)
+    if found.status == UNAVAILABLE.status:
+        response.headers["Retry-After"] = "2"
+    if found.status == WRONG_METHOD.status:
+        response.headers["Allow"] = "GET, HEAD"
+    return response
+
+
+@csrf_exempt
+def nothing_here(request: HttpRequest, path: str = "") -> HttpResponse:  # noqa: ARG001 - a view
+    return problem(Refusal(NOT_FOUND, "there is no such resource; /api/v1/openapi.json lists them"))
+
+
+def check_method(request: HttpRequest) -> None:
+    if request.method not in ("GET", "HEAD"):
+        raise Refusal(WRONG_METHOD, f"{request.method} is not answered: this API only reads")
+
+
+def _answer(
+    endpoint: Endpoint, known: Sequence[Param], request: HttpRequest, where: Mapping[str, str]
+) -> HttpResponseBase:
+    check_method(request)
+    params = read_all(known, request.GET.lists())
+    here = current.get()
+    if here.follower.freshness().state == "loading" and endpoint.name not in _WITHOUT_MODEL:
+        raise Refusal(UNAVAILABLE, "the model has not been read yet; try again in a moment")
+    ask = Ask(here, params, where, time.time())
+    wants_lines = NDJSON in request.headers.get("Accept", "")
+    if params.get("watch"):
+        return _watch(endpoint, ask, request, lines=wants_lines)
+    if wrong := next((n for n in ("since", "instance", "seconds") if n in params), ""):
+        raise Refusal(BAD_PARAMETER, f"{wrong} is for watch=1 only")
+    tag = etag(endpoint, ask, request.get_full_path(), lines=wants_lines)
+    if tag in _given_tags(request):
+        response: HttpResponseBase = HttpResponse(status=304)
+    elif wants_lines and endpoint.is_list:
+        response = _lines(endpoint, ask, request)
+    else:
+        response = HttpResponse(_encoder.encode(endpoint.answer(ask)), content_type=JSON)
+    response.headers["ETag"] = tag
+    response.headers["Vary"] = "Accept"
+    return response
+
+
+# --- ETag ------------------------------------------------------------------------------------------------------------
+
+
+def etag(endpoint: Endpoint, ask: Ask, address: str, *, lines: bool) -> str:
+    """Equal tags mean equal answers: the revision, and for what changes without one also that."""
+    instance, revision, state, _ = ask.here.follower.version()
+    parts: list[object] = [address, lines, instance, state]
+    if ask.at is None or time.time() - ask.at < SETTLED_AFTER:
+        parts.append(revision)
+        if endpoint.varies == "findings":
+            report = ask.here.doctor.report()
+            parts += [report.generation, report.at > 0]
+        if endpoint.varies == "time" or "waiting" in ask.params:
+            parts.append(int(time.time() / OFTEN))
+    return f'W/"{hashlib.blake2b(repr(parts).encode(), digest_size=12).hexdigest()}"'
+
+
+def _given_tags(request: HttpRequest) -> set[str]:
+    given = (t.strip() for t in request.headers.get("If-None-Match", "").split(","))
+    return {t if t.startswith("W/") else f"W/{t}" for t in given if t}
+
+
+# --- NDJSON ----------------------------------------------------------------------------------------------------------
+
+
+def _lines(endpoint: Endpoint, ask: Ask, request: HttpRequest) -> StreamingHttpResponse:
+    """A list row by row, as far as `limit` or to its end. The first rows are read here, so that faults are problems."""
+    pages = _pages(endpoint, ask)
+    first = next(pages)
+
+    def chunks() -> Iterator[bytes]:
+        yield first
+        yield from pages
+
+    async def chunks_async() -> AsyncIterator[bytes]:
+        yield first
+        while chunk := await sync_to_async(lambda: next(pages, b""), thread_sensitive=False)():
+            yield chunk
+
+    body = chunks_async() if isinstance(request, ASGIRequest) else chunks()
+    return StreamingHttpResponse(body, content_type=NDJSON)
+
+
+def _pages(endpoint: Endpoint, ask: Ask) -> Iterator[bytes]:
+    left = ask.params.get("limit")
+    params = dict(ask.params)
+    while left is None or left > 0:
+        if endpoint.pageable:
+            params["limit"] = STREAMED if left is None else min(left, STREAMED)
+        rows: Rows[Any] = endpoint.answer(Ask(ask.here, params, ask.where, max(ask.now, time.time())))
+        yield _encoder.encode_lines(rows.items)
+        if rows.next is None:
+            return
+        left = None if left is None else left - len(rows.items)
+        params["cursor"] = rows.next
+
+
+# --- watch -----------------------------------------------------------------------------------------------------------
+
+
+def _watch(endpoint: Endpoint, ask: Ask, request: HttpRequest, *, lines: bool) -> HttpResponseBase:
+    if ask.at is not None:
+        raise Refusal(BAD_PARAMETER, "watch: the past does not change; leave out at")
+    since = ask.params.get("since")
+    if since is None and (resumed := request.headers.get("Last-Event-ID", "")).isdigit():
+        since = int(resumed[:18])
+    watch = watching.begin(endpoint, ask, since)
+    kind = NDJSON if lines else "text/event-stream; charset=utf-8"
+    if request.method == "HEAD":
+        response: HttpResponseBase = HttpResponse(content_type=kind)
+    else:
+        body = watching.stream(watch, watching.as_line if lines else watching.as_event)
+        response = StreamingHttpResponse(body, content_type=kind)
+    # Compressing would hold events back; so would a proxy's buffer.
+    response.headers["Content-Encoding"] = "identity"
+    response.headers["X-Accel-Buffering"] = "no"
+    response.headers["Cache-Control"] = "no-store"
+    return response

@@ -1,0 +1,131 @@
+"""`dradash explain -f FILE... [NS/POD]`: verdicts from files alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from argparse import ArgumentParser, Namespace
+from typing import Any, Final
+
+import msgspec
+import yaml
+
+from dradash.cli.style import Style
+from dradash.cli.told import told
+from dradash.offline.documents import BadInput, read
+from dradash.offline.dump import Dump
+from dradash.offline.explain import Explainer, Explanation
+from dradash.offline.gather import gather
+
+HELP: Final = "judge pods from `kubectl get -o yaml` output, without a cluster"
+DESCRIPTION: Final = """\
+Judge pods from files: what `kubectl get -o yaml` (or json) prints, Lists, several documents or files, a directory, a
+must-gather tree, a tar (.gz) of these, or - for standard input. Nothing is asked of a cluster, Redis or web server.
+JSON is read several times faster than YAML.
+
+  kubectl get pods,nodes,resourceclaims,resourceclaimtemplates,resourceclasses,podschedulingcontexts,events -A -o yaml |
+    dradash explain -f - ml/train
+
+Exit status: 0 schedulable (or bound), 1 not, 2 the input cannot be used or does not decide it; of several pods the
+worst."""
+_POD: Final = re.compile(r"[a-z0-9-]+/[a-z0-9.-]+")
+SCHEDULABLE, NOT_SCHEDULABLE, BAD_INPUT = 0, 1, 2
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("pod", nargs="?", metavar="NS/POD", help="default: every pod of the input that uses claims")
+    parser.add_argument(
+        "-f", "--filename", nargs="+", action="extend", required=True, metavar="FILE", help="- is stdin"
+    )
+    parser.add_argument("-o", "--output", choices=("text", "json", "yaml"), default="text", help="default: text")
+    parser.add_argument("--node", default="", metavar="N", help="also say why this node fits or not")
+
+
+def run(args: Namespace) -> int:
+    files, pod = _told_apart(args.filename, args.pod)
+    try:
+        dump = load(files)
+        found = explanations(dump, pod, args.node)
+    except BadInput as error:
+        sys.stderr.write(f"dradash explain: {error}\n")
+        return BAD_INPUT
+    _write(found, args.output, one=pod is not None)
+    if not all(e.decided for e in found):
+        return BAD_INPUT
+    return SCHEDULABLE if all(e.schedulable for e in found) else NOT_SCHEDULABLE
+
+
+def _told_apart(files: list[str], pod: str | None) -> tuple[list[str], str | None]:
+    """In `-f FILE... NS/POD` the pod reads as one more file: it is one only if there is such a file."""
+    if pod is None and len(files) > 1 and _POD.fullmatch(files[-1]) and not os.path.exists(files[-1]):
+        return files[:-1], files[-1]
+    return files, pod
+
+
+def load(paths: list[str]) -> Dump:
+    """Raises BadInput."""
+    dump = Dump()
+    for given in gather(paths, sys.stdin.buffer):
+        try:
+            dump.take(read(given.text, given.name), given.name)
+        except BadInput as error:
+            if given.named:
+                raise
+            dump.notes.append(f"left out: {error}")
+    return dump
+
+
+def explanations(dump: Dump, pod: str | None, node: str) -> list[Explanation]:
+    """Raises BadInput when there is no such pod, or none that uses claims."""
+    explainer = Explainer(dump)
+    if pod is None:
+        found = list(explainer.all(node))
+        if not found:
+            raise BadInput(_nothing(dump))
+        return found
+    key = pod if "/" in pod else _only(dump, pod)
+    one = explainer.pod(key, node)
+    if one is None:
+        wrong = dump.cluster.malformed["pods"].get(key)
+        raise BadInput(f"the pod {key} cannot be read: {wrong}" if wrong else _no_pod(dump, key))
+    return [one]
+
+
+def _only(dump: Dump, name: str) -> str:
+    """A name alone: of the only pod of that name, else in the namespace default, as kubectl takes it."""
+    keys = [k for k in dump.cluster.raw["pods"] if k.rpartition("/")[2] == name]
+    if len(keys) > 1:
+        raise BadInput(f"there are several pods {name}: {', '.join(sorted(keys)[:5])}; say NAMESPACE/{name}")
+    return keys[0] if keys else f"default/{name}"
+
+
+def _nothing(dump: Dump) -> str:
+    if "pods" not in dump.known:
+        return f"no Pod in the input{_instead(dump)}: there is nothing to explain"
+    return "no pod in the input uses claims (spec.resourceClaims): there is nothing to explain"
+
+
+def _no_pod(dump: Dump, key: str) -> str:
+    name = key.rpartition("/")[2]
+    similar = sorted(k for k in dump.cluster.pods if k.rpartition("/")[2].startswith(name[:8]))[:5]
+    hint = f"; there is {', '.join(similar)}" if similar else _instead(dump)
+    return f"no Pod {key} in the input{hint}"
+
+
+def _instead(dump: Dump) -> str:
+    held = sorted(dump.known) + [name.partition(" ")[2] for name in (*dump.foreign, *dump.other)]
+    return f" (it holds {', '.join(dict.fromkeys(held[:8]))})" if held else " (it is empty)"
+
+
+def _write(found: list[Explanation], output: str, *, one: bool) -> None:
+    if output == "text":
+        style = Style.of(sys.stdout, os.environ)
+        sys.stdout.write("\n".join(told(e, style) for e in found))
+        return
+    plain: Any = msgspec.to_builtins(found[0] if one else {"items": found})
+    if output == "json":
+        sys.stdout.write(json.dumps(plain, indent=2) + "\n")
+    else:
+        sys.stdout.write(yaml.safe_dump(plain, sort_keys=False, allow_unicode=False))

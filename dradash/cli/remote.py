@@ -1,0 +1,243 @@
+"""`get`, `describe` and `watch`: questions to a running dradash."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from typing import Any, Final
+
+import yaml
+
+from dradash.cli.client import Client, ClientError
+from dradash.cli.described import described
+from dradash.cli.style import Style
+from dradash.cli.tables import TABLES, cells, line, titles, widths
+
+GET_HELP: Final = "list pods, claims, negotiations or findings of a running dradash"
+DESCRIBE_HELP: Final = "tell all about one pod"
+WATCH_HELP: Final = "list, then tell each change as it comes"
+DESCRIPTION: Final = """\
+The running dradash is named by --url and --token, or DRADASH_URL and DRADASH_TOKEN; http://127.0.0.1:8000 otherwise.
+Exit status: 0, 1 when it refuses or there is no such thing, 2 when it cannot be reached."""
+URL: Final = "http://127.0.0.1:8000"
+_WATCHED: Final = ("pods", "claims", "negotiations")
+_RETRY: Final = 2.0  # seconds
+_GONE: Final = 410
+
+
+def add_get(parser: ArgumentParser) -> None:
+    parser.add_argument("resource", choices=tuple(TABLES))
+    _add_filters(parser)
+    parser.add_argument("--limit", type=_limit, default=10_000, metavar="N", help="at most so many rows")
+    parser.add_argument("--at", default="", metavar="TIME", help="as it was then (RFC 3339)")
+    _add_common(parser, ("table", "wide", "json", "yaml"))
+
+
+def add_watch(parser: ArgumentParser) -> None:
+    parser.add_argument("resource", choices=_WATCHED)
+    _add_filters(parser)
+    _add_common(parser, ("table", "wide", "json"))
+
+
+def add_describe(parser: ArgumentParser) -> None:
+    parser.add_argument("resource", choices=("pod",))
+    parser.add_argument("pod", metavar="NS/POD")
+    parser.add_argument("--at", default="", metavar="TIME", help="as it was then (RFC 3339)")
+    _add_common(parser, ("text", "json", "yaml"))
+
+
+def _add_filters(parser: ArgumentParser) -> None:
+    parser.add_argument("-n", "--namespace", default="", metavar="NS", help="only this namespace (default: all)")
+    parser.add_argument("-A", "--all-namespaces", action="store_true", help="all namespaces, which is the default")
+    for name, text in (
+        ("outcome", "only pods with this verdict; any: bound ones too"),
+        ("reason", "only pods refused for this reason (a code)"),
+        ("state", "only claims or negotiations in this state"),
+        ("severity", "only findings of this severity"),
+        ("code", "only findings with this code"),
+        ("class", "only with this ResourceClass"),
+        ("driver", "only with this driver"),
+        ("node", "only with this node"),
+    ):
+        parser.add_argument(f"--{name}", dest=f"filter_{name}", default="", metavar=name.upper(), help=text)
+    parser.add_argument("-q", dest="filter_q", default="", metavar="TEXT", help="only what contains this text")
+    parser.add_argument("--sort", default="", metavar="COLUMN", help="order; -COLUMN: descending (--sort=-since)")
+
+
+def _add_common(parser: ArgumentParser, outputs: tuple[str, ...]) -> None:
+    parser.add_argument("-o", "--output", choices=outputs, default=outputs[0], help=f"default: {outputs[0]}")
+    parser.add_argument("--url", default="", metavar="URL", help="of the running dradash (DRADASH_URL)")
+    parser.add_argument("--token", default="", metavar="T", help="that it wants (better: DRADASH_TOKEN)")
+
+
+def _limit(raw: str) -> int:
+    if not raw.isdigit() or not int(raw):
+        raise ArgumentTypeError("use a whole number above zero")
+    return int(raw)
+
+
+def _client(args: Namespace) -> Client:
+    return Client(
+        args.url or os.environ.get("DRADASH_URL", "") or URL, args.token or os.environ.get("DRADASH_TOKEN", "")
+    )
+
+
+def _params(args: Namespace) -> dict[str, str]:
+    given = {name.removeprefix("filter_"): value for name, value in vars(args).items() if name.startswith("filter_")}
+    given |= {"namespace": args.namespace, "sort": args.sort}
+    return {name: value for name, value in given.items() if value}
+
+
+def _failed(error: ClientError, command: str) -> int:
+    sys.stderr.write(f"dradash {command}: {error}\n")
+    return 1 if error.status else 2
+
+
+# --- get -------------------------------------------------------------------------------------------------------------
+
+
+def get(args: Namespace) -> int:
+    try:
+        at = {"at": args.at} if args.at else {}
+        rows, page = _client(args).rows(args.resource, args.limit, **_params(args), **at)
+    except ClientError as error:
+        return _failed(error, "get")
+    if args.output in ("json", "yaml"):
+        _dump({"items": rows} | page, args.output)
+        return 0
+    if not rows:
+        sys.stderr.write(f"no {args.resource} found\n")
+        return 0
+    wide = args.output == "wide"
+    now = time.time()
+    table = [titles(args.resource, wide=wide), *(cells(args.resource, row, now, wide=wide) for row in rows)]
+    sizes, style = widths(table), Style.of(sys.stdout, os.environ)
+    sys.stdout.writelines(f"{line(row, sizes, style)}\n" for row in table)
+    total = page["total"]
+    if page.get("next"):
+        least = "" if total["exact"] else "at least "
+        sys.stderr.write(f"{len(rows)} of {least}{total['count']} shown; --limit shows more\n")
+    return 0
+
+
+def _dump(value: Any, output: str) -> None:
+    if output == "json":
+        sys.stdout.write(json.dumps(value, indent=2) + "\n")
+    else:
+        sys.stdout.write(yaml.safe_dump(value, sort_keys=False))
+
+
+# --- describe --------------------------------------------------------------------------------------------------------
+
+
+def describe(args: Namespace) -> int:
+    namespace, slash, name = args.pod.rpartition("/")
+    where = (namespace if slash else "default", name)
+    at = {"at": args.at} if args.at else {}
+    try:
+        client = _client(args)
+        detail = client.get("pods", *where, **at)
+        verdict = _if_there(client, "pods", *where, "verdict", **at)
+        negotiation = _if_there(client, "negotiations", *where, **at)
+    except ClientError as error:
+        return _failed(error, "describe")
+    if args.output == "text":
+        style = Style.of(sys.stdout, os.environ)
+        sys.stdout.write(described(detail, verdict, negotiation, time.time(), style))
+    else:
+        _dump(detail | {"verdict": verdict, "negotiation": negotiation}, args.output)
+    return 0
+
+
+def _if_there(client: Client, *path: str, **params: str) -> dict[str, Any] | None:
+    try:
+        return client.get(*path, **params)
+    except ClientError as error:
+        if error.status == 404:
+            return None
+        raise
+
+
+# --- watch -----------------------------------------------------------------------------------------------------------
+
+
+def watch(args: Namespace) -> int:
+    """Until Ctrl-C. What breaks off is taken up again from the last revision, or listed anew when that is too old."""
+    try:
+        watcher = _Watcher(_client(args), args)
+        watcher.begin()
+    except ClientError as error:
+        return _failed(error, "watch")
+    while True:
+        try:
+            watcher.follow()
+        except ClientError as error:
+            if error.status in (400, 401, 404):
+                return _failed(error, "watch")
+            sys.stderr.write(f"dradash watch: {error}; going on in {_RETRY:g} s\n")
+            time.sleep(_RETRY)
+
+
+class _Watcher:
+    def __init__(self, client: Client, args: Namespace) -> None:
+        self._client, self._resource, self._params = client, args.resource, _params(args)
+        self._output: str = args.output
+        self._style = Style.of(sys.stdout, os.environ)
+        self._sizes = [len("MODIFIED"), *map(len, titles(self._resource, wide=self._wide))]
+        self._revision, self._instance = "", ""
+        self._again = False  # the list is told anew with what follows
+
+    @property
+    def _wide(self) -> bool:
+        return self._output == "wide"
+
+    def begin(self) -> None:
+        rows, page = self._client.rows(self._resource, 10_000, **self._params)
+        self._revision, self._instance = str(page["revision"]), page["instance"]
+        if self._output != "json":
+            now = time.time()
+            table = [["", *titles(self._resource, wide=self._wide)]]
+            table += [["", *cells(self._resource, row, now, wide=self._wide)] for row in rows]
+            self._sizes = [max(a, b) for a, b in zip(self._sizes, widths(table), strict=True)]
+            sys.stdout.writelines(f"{line(row, self._sizes, self._style)}\n" for row in table)
+        else:
+            sys.stdout.writelines(
+                json.dumps({"type": "ADDED", "object": row, "revision": page["revision"]}) + "\n" for row in rows
+            )
+        sys.stdout.flush()
+
+    def follow(self) -> None:
+        """One stream."""
+        if self._again:
+            self.begin()
+            self._again = False
+        params = {k: v for k, v in self._params.items() if k != "sort"}
+        try:
+            for event in self._client.watch(self._resource, **params, since=self._revision, instance=self._instance):
+                self._take(event)
+        except ClientError as error:
+            self._again = error.status == _GONE
+            raise
+
+    def _take(self, event: dict[str, Any]) -> None:
+        if event["type"] == "ERROR":
+            problem = event.get("problem") or {}
+            raise ClientError(str(problem.get("detail", "the watch ended")), int(problem.get("status", 500)))
+        self._revision = str(event["revision"])
+        if event["type"] == "BOOKMARK":
+            return
+        if self._output == "json":
+            sys.stdout.write(json.dumps(event) + "\n")
+        else:
+            sys.stdout.write(f"{line(self._cells(event), self._sizes, self._style)}\n")
+        sys.stdout.flush()
+
+    def _cells(self, event: dict[str, Any]) -> list[str]:
+        row = event.get("object")
+        if row is None:
+            namespace, _, name = event["key"].rpartition("/")
+            row = {"namespace": namespace, "name": name}
+        return [event["type"], *cells(self._resource, row, time.time(), wide=self._wide)]

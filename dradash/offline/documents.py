@@ -1,0 +1,115 @@
+"""`kubectl get -o yaml|json` output and what else holds Kubernetes objects, as a list of objects. Pure.
+
+A document may be an object, a List of any kind, or several of them: YAML documents, or JSON values after each other.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+import yaml
+
+SUFFIXES: Final = (".yaml", ".yml", ".json")
+# An alias can make a few bytes into gigabytes, and kubectl never writes one.
+_ALIAS: Final = re.compile(rb"(?:^|[\s\[{,:-])\*[^\s*]", re.MULTILINE)
+_DEEPEST: Final = 100
+
+
+class BadInput(ValueError):
+    """Text that holds no Kubernetes objects; the message names the input and what is wrong."""
+
+
+class Listed(msgspec.Struct, frozen=True):
+    """What one document says. listed: "apiVersion kind" of its typed lists, which say that there are no more."""
+
+    objects: list[dict[str, Any]]
+    listed: frozenset[str]
+
+
+class _Loader(yaml.CSafeLoader):
+    """YAML as Kubernetes reads it: a time is a text."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def read(text: bytes, where: str) -> Listed:
+    """where: names the input in errors. Raises BadInput."""
+    text = text.removeprefix(b"\xef\xbb\xbf")
+    objects: list[dict[str, Any]] = []
+    listed: set[str] = set()
+    try:
+        for document in _documents(text):
+            if document is None:
+                continue
+            if not isinstance(document, dict):
+                raise BadInput(f"{where}: {_shown(document)} is no Kubernetes object")
+            objects += _objects(document, where, listed, 0)
+    except (yaml.YAMLError, ValueError) as error:
+        if isinstance(error, BadInput):
+            raise
+        raise BadInput(f"{where}: {_one_line(error)}") from error
+    except RecursionError as error:
+        raise BadInput(f"{where}: nested too deeply") from error
+    return Listed(objects, frozenset(listed))
+
+
+def _documents(text: bytes) -> Iterator[Any]:
+    start = text.lstrip()[:1]
+    if start in (b"{", b"["):
+        yield from _json_values(text.decode())
+        return
+    decoded = text.decode()
+    if _ALIAS.search(text) and any(isinstance(e, yaml.AliasEvent) for e in yaml.parse(decoded, Loader=yaml.CLoader)):
+        raise ValueError("YAML aliases are not read")
+    yield from yaml.load_all(decoded, Loader=_Loader)
+
+
+def _json_values(text: str) -> Iterator[Any]:
+    decoder = json.JSONDecoder()
+    at = 0
+    while (at := _skip(text, at)) < len(text):
+        value, at = decoder.raw_decode(text, at)
+        yield from value if isinstance(value, list) else [value]
+
+
+def _skip(text: str, at: int) -> int:
+    while at < len(text) and text[at] in " \t\r\n":
+        at += 1
+    return at
+
+
+def _objects(document: dict[str, Any], where: str, listed: set[str], depth: int) -> Iterator[dict[str, Any]]:
+    kind, version, items = document.get("kind"), document.get("apiVersion"), document.get("items")
+    if not isinstance(kind, str) or not isinstance(version, str):
+        raise BadInput(f"{where}: {_shown(document)} has no apiVersion and kind: it is no Kubernetes object")
+    if not kind.endswith("List") or not (items is None or isinstance(items, list)) or "items" not in document:
+        yield document
+        return
+    of = kind.removesuffix("List")
+    if of:
+        listed.add(f"{version} {of}")
+    for item in items or ():
+        if not isinstance(item, dict):
+            raise BadInput(f"{where}: an item of a {kind} is {_shown(item)}")
+        # Items of a typed list need not say what they are.
+        whole = {"apiVersion": version, "kind": of} | item if of else item
+        if depth > _DEEPEST:
+            raise BadInput(f"{where}: lists within lists")
+        yield from _objects(whole, where, listed, depth + 1)
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, default=str)
+    return text if len(text) <= 60 else f"{text[:60]}..."
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:300]

@@ -1,0 +1,159 @@
+"""A cluster made of objects that somebody gathered, and what is not in it. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import msgspec
+
+from dradash.kinds.pod import Pod
+from dradash.kinds.registry import KINDS
+from dradash.offline.documents import Listed
+from dradash.scheduling.classic.claims import claim_name
+from dradash.scheduling.cluster import Cluster
+from dradash.scheduling.rfc3339 import seconds
+
+_BY_NAME: Final = {(k.group, k.kind): k for k in KINDS.values()} | {("events.k8s.io", "Event"): KINDS["events"]}
+_DRA: Final = "resource.k8s.io"
+_FOREIGN_KINDS: Final = frozenset({"DeviceClass", "ResourceSlice"})
+
+
+class Missing(msgspec.Struct, frozen=True):
+    """A kind that the input lacks. decides: without it there is no verdict; else only a part is not known."""
+
+    kind: str
+    what: str
+    decides: bool
+
+
+class Dump:
+    """`take` every document, then read. A later state of an object (by resourceVersion) replaces an earlier one."""
+
+    def __init__(self) -> None:
+        self.cluster = Cluster()
+        self.known: set[str] = set()  # plurals of kinds of which there is an object, or an empty list
+        self.foreign: Counter[str] = Counter()  # "resource.k8s.io/v1beta1 ResourceClaim": not judged by this version
+        self.other: Counter[str] = Counter()  # kinds that decide nothing here
+        self.notes: list[str] = []
+        self.now = 0.0  # newest time that the objects speak of: the dump was made then or later
+
+    def take(self, listed: Listed, where: str) -> None:
+        for name in listed.listed:
+            version, _, kind = name.partition(" ")
+            if (known := _kind(version, kind)) is not None:
+                self.known.add(known)
+        for obj in listed.objects:
+            self._take(obj, where)
+
+    def _take(self, obj: dict[str, Any], where: str) -> None:
+        version, kind = str(obj.get("apiVersion")), str(obj.get("kind"))
+        plural = _kind(version, kind)
+        if plural is None:
+            of_dra = version.partition("/")[0] == _DRA and (kind in _FOREIGN_KINDS or _is_ours(kind))
+            (self.foreign if of_dra else self.other)[f"{version} {kind}"] += 1
+            return
+        meta = obj.get("metadata")
+        name = meta.get("name") if isinstance(meta, dict) else None
+        if not isinstance(meta, dict) or not isinstance(name, str) or not name:
+            self.notes.append(f"{where}: a {kind} without a name is left out")
+            return
+        key = f"{meta.get('namespace') or 'default'}/{name}" if KINDS[plural].namespaced else name
+        if KINDS[plural].namespaced and not meta.get("namespace"):
+            obj = obj | {"metadata": meta | {"namespace": "default"}}
+        self.known.add(plural)
+        self.now = max(self.now, _newest(obj))
+        old = self.cluster.raw[plural].get(key)
+        if old is not None and _version_of(json.loads(old)) > _version_of(obj):
+            return
+        self.cluster.put(plural, key, json.dumps(_without_managed_fields(obj)).encode())  # also lone surrogates
+        if error := self.cluster.malformed[plural].get(key):
+            self.notes.append(f"{where}: {kind} {key} cannot be read: {error}")
+
+    def pods(self) -> list[Pod]:
+        """Those that use claims, by key."""
+        return [p for _, p in sorted(self.cluster.pods.items()) if p.spec.resource_claims]
+
+    def missing(self, pod: Pod) -> Iterator[Missing]:
+        """What the verdict on this pod rests on and the input does not hold."""
+        if "nodes" not in self.known:
+            yield Missing("Node", "no Node in the input: cannot decide which nodes fit", True)
+        if pod.spec.resource_claims:
+            yield from self._missing_of_claims(pod)
+            yield from self._not_vital(pod)
+
+    def _missing_of_claims(self, pod: Pod) -> Iterator[Missing]:
+        if "resourceclaims" not in self.known:
+            other = next((name for name in self.foreign if name.endswith(" ResourceClaim")), "")
+            what = "no ResourceClaim in the input: cannot decide whether the pod's claims exist and are allocated"
+            if other:
+                what = f"{other} in the input: cannot decide, judged is resource.k8s.io/v1alpha2 only"
+            yield Missing("ResourceClaim", what, True)
+        elif "resourceclasses" not in self.known and self._asks_a_class(pod):
+            what = "no ResourceClass in the input: cannot decide who allocates the claims and on which nodes"
+            yield Missing("ResourceClass", what, True)
+
+    def _not_vital(self, pod: Pod) -> Iterator[Missing]:
+        if "podschedulingcontexts" not in self.known:
+            what = "no PodSchedulingContext in the input: taken as not negotiated yet"
+            yield Missing("PodSchedulingContext", what, False)
+        if "events" not in self.known:
+            what = "no Event in the input: what the scheduler said is only in the pod's condition"
+            yield Missing("Event", what, False)
+        if "resourceclaimtemplates" not in self.known and any(c.template_name for c in pod.spec.resource_claims):
+            what = "no ResourceClaimTemplate in the input: whether the pod's templates exist is not known"
+            yield Missing("ResourceClaimTemplate", what, False)
+
+    def _asks_a_class(self, pod: Pod) -> bool:
+        names = (claim_name(pod, entry).name for entry in pod.spec.resource_claims)
+        claims = (self.cluster.claim(pod.namespace, name) for name in names if name)
+        return any(c is not None and c.status.allocation is None for c in claims)
+
+
+def _kind(version: str, kind: str) -> str | None:
+    """The plural of a kind that is judged in this version; None for others."""
+    group, _, bare = version.rpartition("/")
+    found = _BY_NAME.get((group, kind))
+    if found is None or (found.group == _DRA and bare not in found.versions):
+        return None
+    return found.plural
+
+
+def _is_ours(kind: str) -> bool:
+    return (_DRA, kind) in _BY_NAME
+
+
+def _without_managed_fields(obj: dict[str, Any]) -> dict[str, Any]:
+    meta = obj["metadata"]
+    return obj | {"metadata": {k: v for k, v in meta.items() if k != "managedFields"}}
+
+
+def _version_of(obj: dict[str, Any]) -> int:
+    text = str(obj["metadata"].get("resourceVersion", ""))
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else 0
+
+
+_TIMES: Final = (
+    "creationTimestamp",
+    "lastTransitionTime",
+    "lastHeartbeatTime",
+    "lastTimestamp",
+    "eventTime",
+    "startTime",
+    "time",
+)
+
+
+def _newest(obj: dict[str, Any]) -> float:
+    status = obj.get("status")
+    conditions = status.get("conditions") if isinstance(status, dict) else None
+    meta = obj["metadata"]
+    places: Iterable[Any] = (obj, meta, *_dicts(meta.get("managedFields")), *_dicts(conditions))
+    texts = (place.get(name) for place in places for name in _TIMES)
+    return max((seconds(t) for t in texts if isinstance(t, str)), default=0.0)
+
+
+def _dicts(value: Any) -> list[dict[str, Any]]:
+    return [v for v in value if isinstance(v, dict)] if isinstance(value, list) else []

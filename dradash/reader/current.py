@@ -1,0 +1,168 @@
+"""The one of everything that this process reads the cluster with: model, follower, pasts, doctor."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
+
+from django.conf import settings
+from django.utils.module_loading import import_string
+
+from dradash.reader.doctor import Doctor, Report
+from dradash.reader.follower import Follower, Wake
+from dradash.scheduling import nodeset
+from dradash.scheduling.verdict import Verdict
+from dradash.store.model import HistoryEntry, ReadModel, StoreUnavailable
+from dradash.store.past import Past
+from dradash.store.replica import decode_verdict
+
+T = TypeVar("T")
+
+NODE_SETS: Final = 2000  # kept in memory; a set of 5,000 nodes is 625 bytes
+HISTORY_ENTRIES: Final = 200
+PASTS: Final = 6  # moments kept in memory; each is a whole cluster
+UNSETTLED_FOR: Final = 1.0  # seconds that an earlier look at a moment is believed before it is settled
+SETTLED_AFTER: Final = 10.0  # seconds until no more changes with an earlier time are expected
+
+
+class NodeSets:
+    """Node sets by digest. They are content-addressed, so what was read once is right for ever."""
+
+    def __init__(self, model: ReadModel) -> None:
+        self._model = model
+        self._known: OrderedDict[str, int] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, digests: Sequence[str]) -> dict[str, int]:
+        """Those of the sets that there are. Without the model, those that are known here."""
+        found = {}
+        for digest in dict.fromkeys(digests):
+            nodes = self._get(digest)
+            if nodes is not None:
+                found[digest] = nodes
+        return found
+
+    def _get(self, digest: str) -> int | None:
+        with self._lock:
+            if digest in self._known:
+                self._known.move_to_end(digest)
+                return self._known[digest]
+        try:
+            raw = self._model.node_set(digest)
+        except StoreUnavailable:
+            return None
+        if raw is None:
+            return None
+        nodes = nodeset.from_bytes(raw)
+        with self._lock:
+            self._known[digest] = nodes
+            if len(self._known) > NODE_SETS:
+                self._known.popitem(last=False)
+        return nodes
+
+
+class Pasts:
+    """The last few moments that somebody looked at. A moment that is over does not change any more.
+
+    One that has only just been is kept for as long as a page is made of it.
+    """
+
+    def __init__(self, follower: Follower, model: ReadModel, clock: Callable[[], float] = time.time) -> None:
+        self._follower, self._model, self._clock = follower, model, clock
+        self._known: OrderedDict[tuple[str, float], tuple[Past, float]] = OrderedDict()  # with when it was rebuilt
+        self._lock = threading.Lock()
+
+    def get(self, at: float) -> Past:
+        with self._lock:  # one at a time: rebuilding a large cluster is work for one core
+            key = (self._follower.version()[0], at)
+            past, made = self._known.get(key, (None, 0.0))
+            if past is None or (made - at < SETTLED_AFTER and self._clock() - made > UNSETTLED_FOR):
+                made = self._clock()
+                past = self._follower.rebuild(self._model, at)
+                self._known[key] = past, made
+                if len(self._known) > PASTS:
+                    self._known.popitem(last=False)
+            self._known.move_to_end(key)
+            return past
+
+
+_parts_lock = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Current:
+    model: ReadModel
+    wake: Wake
+    follower: Follower
+    node_sets: NodeSets
+    pasts: Pasts
+    doctor: Doctor
+    _parts: dict[Any, Any] = field(default_factory=dict)
+
+    def part(self, make: Callable[[Follower], T]) -> T:
+        """What a reader keeps for as long as this lives, made once: its cache of rendered pages, or the like."""
+        with _parts_lock:
+            if make not in self._parts:
+                self._parts[make] = make(self.follower)
+            found: T = self._parts[make]
+            return found
+
+    def history(self, kind: str, key: str, until: float = float("inf")) -> list[HistoryEntry]:
+        """What is kept of an object, oldest first; nothing while the model cannot be read (the page says so)."""
+        try:
+            return self.model.history(kind, key, 0.0, until, HISTORY_ENTRIES)
+        except StoreUnavailable:
+            return []
+
+    def verdict(self, pod: str) -> Verdict | None:
+        """The stored verdict, with the hints of the last judgement even where that changed nothing."""
+        try:
+            raw = self.model.verdict(pod)
+        except StoreUnavailable:
+            return None
+        return None if raw is None else decode_verdict(raw)
+
+    def past(self, at: float) -> Past:
+        """The model at `at`, a time before now. Raises BeforeHistory and StoreUnavailable."""
+        return self.pasts.get(at)
+
+    def findings(self, at: float | None) -> Report:
+        """What the doctor finds, now or at a past moment. Raises BeforeHistory and StoreUnavailable."""
+        return self.doctor.report() if at is None else self.doctor.report_at(self.past(at))
+
+
+def build(model: ReadModel) -> Current:
+    wake = Wake()
+    follower = Follower(model, wake)
+    doctor = Doctor(follower, model, wake, settings.DRADASH.doctor)
+    built = Current(model, wake, follower, NodeSets(model), Pasts(follower, model), doctor)
+    for tell in on_built:
+        tell(built)
+    return built
+
+
+on_built: Final[list[Callable[[Current], None]]] = []  # called with each one that is built
+_lock = threading.Lock()
+_current: Current | None = None
+
+
+def get() -> Current:
+    """Built at the first use, with its follower started."""
+    global _current  # noqa: PLW0603 - one for the process, as the module's name says
+    with _lock:
+        if _current is None:
+            _current = build(import_string(settings.DRADASH_MODEL)(settings.DRADASH))
+            _current.follower.start()
+            _current.doctor.start()
+        return _current
+
+
+def use(current: Current | None) -> None:
+    """Put another one in its place (tests); None forgets it. Its follower is the caller's to start or to step."""
+    global _current  # noqa: PLW0603
+    with _lock:
+        _current = current

@@ -1,0 +1,226 @@
+"""This process's findings, looked for anew in the background whenever the cluster or the time may have brought some."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from dradash.reader import observed, topics
+from dradash.reader.follower import Announce, Follower
+from dradash.scheduling.doctor.diagnose import CHECKS, diagnose, ordered, run
+from dradash.scheduling.doctor.exam import Exam, Memo, Observed
+from dradash.scheduling.doctor.finding import Finding
+from dradash.scheduling.doctor.thresholds import Thresholds
+from dradash.store.model import ReadModel, StoreUnavailable
+from dradash.store.past import Past
+
+logger = logging.getLogger(__name__)
+
+EVERY: Final = 2.0  # seconds between two looks at most
+FIRST: Final = 0.1  # seconds between two looks at whether there is anything to look at yet
+QUIET: Final = 6.0  # seconds after which time alone is reason enough for a look
+RESOLVED: Final = 5000  # findings that are remembered when they are over
+WOKEN: Final = 500  # pages of single objects that one look wakes
+PASTS: Final = 6
+
+
+class Resolved(msgspec.Struct, frozen=True):
+    finding: Finding
+    at: float  # when it was over
+
+
+class Report(msgspec.Struct, frozen=True):
+    """One look at the cluster. at: Unix seconds, 0.0 before the first one. findings: worst and oldest first.
+
+    faults: checks that failed, which is a mistake in dradash. generation grows when the findings have changed.
+    """
+
+    at: float = 0.0
+    findings: tuple[Finding, ...] = ()
+    by_id: dict[str, Finding] = {}
+    by_object: dict[tuple[str, str], list[Finding]] = {}
+    faults: tuple[str, ...] = ()
+    generation: int = 0
+
+
+def report_of(findings: list[Finding], at: float, faults: tuple[str, ...] = (), generation: int = 0) -> Report:
+    by_object: dict[tuple[str, str], list[Finding]] = {}
+    for finding in findings:
+        for ref in finding.objects:
+            by_object.setdefault((ref.kind, ref.key), []).append(finding)
+    return Report(at, tuple(findings), {f.id: f for f in findings}, by_object, faults, generation)
+
+
+class Doctor:
+    """`look` is the whole of it: tests call it without a thread."""
+
+    def __init__(
+        self,
+        follower: Follower,
+        model: ReadModel,
+        announce: Announce,
+        thresholds: Thresholds,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._follower, self._model, self._announce = follower, model, announce
+        self._thresholds, self._clock = thresholds, clock
+        self._observer = observed.Observer()
+        follower.listeners.append(self._observer.saw)
+        self._memo: Memo = {}
+        self._report = Report()
+        self._resolved: OrderedDict[str, Resolved] = OrderedDict()
+        self._pasts: OrderedDict[tuple[str, float], Report] = OrderedDict()
+        self._cluster: object = None  # that the observer's knowledge is of
+        self._looked_at: tuple[str, int] = ("", 0)
+        self._looking = threading.Lock()
+        self._stopped = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    # --- reading ---------------------------------------------------------------------------------------------------
+
+    def report(self) -> Report:
+        """The last look; the first one is taken now if there was none."""
+        if not self._report.at:
+            self.look()
+        return self._report
+
+    @property
+    def generation(self) -> int:
+        return self._report.generation
+
+    def resolved(self, id_: str) -> Resolved | None:
+        return self._resolved.get(id_)
+
+    def report_at(self, past: Past) -> Report:
+        """The findings of a past moment. Raises StoreUnavailable."""
+        with self._looking:
+            key = (past.instance, past.at)
+            if key not in self._pasts:
+                self._pasts[key] = self._examine_past(past)
+                if len(self._pasts) > PASTS:
+                    self._pasts.popitem(last=False)
+            return self._pasts[key]
+
+    def _examine_past(self, past: Past) -> Report:
+        gone = observed.missing_pods(past.cluster, Observed())
+        begin = past.at - self._thresholds.window
+        of = observed.wanted(past.cluster, past.times, begin, gone)
+        then = observed.read(self._model, of, begin, past.at)
+        exam = Exam(past.cluster, past.verdicts, past.sync, past.times, then, past.at, self._thresholds)
+        return report_of(diagnose(exam), past.at)
+
+    # --- looking ---------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="doctor", daemon=True)
+            self._thread.start()
+
+    def stop(self) -> None:
+        self._stopped.set()
+        if self._thread is not None:
+            self._thread.join(EVERY + QUIET)
+
+    def _run(self) -> None:
+        while not self._stopped.wait(EVERY if self._report.at else FIRST):
+            if self.is_due():
+                try:
+                    self.look()
+                except Exception:
+                    # The next look may succeed; the page says how old this one is.
+                    logger.exception("looking for findings failed")
+
+    def is_due(self) -> bool:
+        """Nothing new can be said of a state that is not followed any more: time passes there without us."""
+        fresh = self._follower.freshness()
+        if fresh.state != "live" or not fresh.leader:
+            return False
+        instance, revision = self._follower.version()[:2]
+        return (instance, revision) != self._looked_at or self._clock() - self._report.at >= QUIET
+
+    def look(self, now: float | None = None) -> Report:
+        """Examine the cluster as it is at `now` (Unix seconds, by default the clock's)."""
+        now = self._clock() if now is None else now
+        with self._looking:
+            instance, revision = self._follower.version()[:2]
+            if not instance:
+                return self._report
+            self._learn(now)
+            findings: list[Finding] = []
+            faults: list[str] = []
+            for check in CHECKS:
+                # Released in between: whoever reads or follows waits for one family of checks at most.
+                with self._follower.world() as world:
+                    seen = self._observer.observed()
+                    exam = Exam(
+                        world.cluster, world.verdicts, world.sync, world.times, seen, now, self._thresholds, self._memo
+                    )
+                    try:
+                        findings += run(check, exam)
+                    except Exception as error:
+                        logger.exception("a check of the doctor failed")
+                        faults.append(f"{check.__module__.rpartition('.')[2]}: {type(error).__name__}: {error}")
+            self._looked_at = (instance, revision)
+            self._take(ordered(findings), tuple(faults), now)
+            return self._report
+
+    def _learn(self, now: float) -> None:
+        """Ask the history for what happened before this process saw it."""
+        with self._follower.world() as world:
+            loaded_anew = world.cluster is not self._cluster
+            cluster = world.cluster
+            if loaded_anew:
+                self._observer.forget()
+            gone = observed.missing_pods(cluster, self._observer.observed())
+            begin = now - self._thresholds.window
+            of = observed.wanted(cluster, world.times, begin, gone) if loaded_anew else observed.Wanted(gone=gone)
+        try:
+            earlier = observed.read(self._model, of, begin, float("inf"))
+        except StoreUnavailable:
+            return  # asked again at the next look
+        with self._follower.world():
+            self._observer.fill(earlier)
+            self._cluster = cluster
+            if loaded_anew:
+                self._memo.clear()
+
+    def _take(self, findings: list[Finding], faults: tuple[str, ...], now: float) -> None:
+        before = self._report
+        after = report_of(findings, now, faults, before.generation)
+        changed = [f for f in findings if (old := before.by_id.get(f.id)) is not f and old != f]
+        over = [f for id_, f in before.by_id.items() if id_ not in after.by_id]
+        for finding in over:
+            self._resolved[finding.id] = Resolved(finding, now)
+            self._resolved.move_to_end(finding.id)
+        for finding in changed:
+            self._resolved.pop(finding.id, None)
+        while len(self._resolved) > RESOLVED:
+            self._resolved.popitem(last=False)
+        # Whoever shows findings has waited for the first look: nobody need be told of it.
+        if before.at and (changed or over or faults != before.faults):
+            after = msgspec.structs.replace(after, generation=before.generation + 1)
+            self._report = after
+            self._announce(_woken(changed + over), self._looked_at[1])
+        else:
+            self._report = after
+        if len(self._memo) > 2 * len(findings) + 1000:
+            self._memo.clear()  # of claims that are gone
+
+
+def _woken(findings: list[Finding]) -> frozenset[str]:
+    woken = {topics.DOCTOR, topics.OVERVIEW}
+    for finding in findings[:WOKEN]:
+        for ref in finding.objects:
+            if ref.kind == "pods":
+                woken.add(topics.pod(ref.key))
+            elif ref.kind == "resourceclaims":
+                woken.add(topics.claim(ref.key))
+            elif ref.kind == "resourceclasses":
+                woken.add(topics.CLASSES)
+    return frozenset(woken)

@@ -1,0 +1,259 @@
+"""What the drivers did, read from how PodSchedulingContexts and claims change. Pure: fed change by change.
+
+Everything is kept with its time and within bounds, so that it can also be told as of an earlier moment.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from dradash.kinds.claim import ResourceClaim
+from dradash.kinds.schedulingcontext import PodSchedulingContext
+
+EVENTS: Final = 2000  # of each sort and driver that are kept
+PAIRS: Final = 20_000  # (node, driver) pairs with refusals that are kept
+REFUSALS_OF_PAIR: Final = 32
+RATE_WINDOW: Final = 300.0  # seconds over which allocations a minute are counted
+FOREVER: Final = float("inf")
+
+
+class Took(msgspec.Struct, frozen=True):
+    """A move of a driver at Unix time `at`, `seconds` after it could have been made."""
+
+    at: float
+    seconds: float
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    at: float
+    pod: str  # key
+    claim: str  # the pod's name for it
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """A driver's refusals of one node."""
+
+    driver: str
+    node: str
+    count: int
+    last: Refusal
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """One driver's record. Times are Unix seconds, 0.0 for never; durations are seconds, None for none known."""
+
+    responses: int = 0
+    p50: float | None = None
+    p95: float | None = None
+    last_took: float | None = None
+    refusals: int = 0
+    allocations: int = 0
+    per_minute: float = 0.0
+    deallocations: int = 0
+    heard: float = 0.0  # its last move
+    durations: tuple[float, ...] = ()  # first asked to allocated, of each claim
+
+
+class _Times:
+    """When something happened: the last ones, and how often in all."""
+
+    def __init__(self) -> None:
+        self.total = 0
+        self.last: deque[float] = deque(maxlen=EVENTS)
+
+    def add(self, at: float) -> None:
+        self.total += 1
+        self.last.append(at)
+
+    def until(self, at: float) -> int:
+        later = sum(t > at for t in self.last)
+        return self.total - later
+
+
+class _Driver:
+    def __init__(self) -> None:
+        self.moves = _Times()
+        self.refusals = _Times()
+        self.allocations = _Times()
+        self.deallocations = _Times()
+        self.responses: deque[Took] = deque(maxlen=EVENTS)
+        self.negotiations: deque[Took] = deque(maxlen=EVENTS)
+
+
+class _Pair:
+    def __init__(self) -> None:
+        self.count = 0
+        self.last: deque[Refusal] = deque(maxlen=REFUSALS_OF_PAIR)
+
+
+class _Ask(msgspec.Struct):
+    """A claim of a pod that is negotiated about. owed: asked and not answered since then, 0.0: nothing is owed."""
+
+    first: float
+    owed: float
+
+
+class DriverStats:
+    """`since`: Unix seconds from which on everything was seen. Moves are fed in the order of time."""
+
+    def __init__(self, since: float = 0.0) -> None:
+        self.since = since
+        self.on_response: Callable[[str, float], None] = lambda _driver, _seconds: None
+        self._drivers: dict[str, _Driver] = {}
+        self._pairs: OrderedDict[tuple[str, str], _Pair] = OrderedDict()  # (node, driver), oldest refusal first
+        self._by_node: dict[str, set[str]] = {}
+        self._asks: dict[str, dict[str, _Ask]] = {}  # pod key -> the pod's name for the claim
+
+    # --- feeding ---------------------------------------------------------------------------------------------------
+
+    def context_changed(
+        self,
+        at: float,
+        key: str,
+        old: PodSchedulingContext | None,
+        new: PodSchedulingContext | None,
+        drivers: Mapping[str, str],
+    ) -> None:
+        """drivers: the pod's name for each of its unallocated claims -> the driver in charge."""
+        if new is None:
+            self._asks.pop(key, None)
+            return
+        before = old or PodSchedulingContext()
+        asked = set(new.spec.potential_nodes) - set(before.spec.potential_nodes) or (
+            new.spec.selected_node and new.spec.selected_node != before.spec.selected_node
+        )
+        if asked:
+            self._ask(at, key, drivers)
+        answered = {s.name: s.unsuitable_nodes for s in before.status.resource_claims}
+        for status in new.status.resource_claims:
+            driver = drivers.get(status.name)
+            if driver and answered.get(status.name) != status.unsuitable_nodes:
+                fresh = set(status.unsuitable_nodes) - set(answered.get(status.name, ()))
+                self._answer(at, key, status.name, driver, fresh)
+
+    def claim_changed(
+        self, at: float, old: ResourceClaim | None, new: ResourceClaim | None, driver: str, users: Mapping[str, str]
+    ) -> None:
+        """users: keys of the pods that use the claim -> their name for it. driver: in charge of the claim."""
+        had = old is not None and old.status.allocation is not None
+        has = new is not None and new.status.allocation is not None
+        if new is None or not driver or had == has or (old is None and has):
+            return  # deleted, or allocated before anybody looked
+        if had:
+            self._of(driver).moves.add(at)
+            self._of(driver).deallocations.add(at)
+            return
+        record = self._of(driver)
+        record.moves.add(at)
+        record.allocations.add(at)
+        for pod, name in users.items():
+            ask = self._asks.get(pod, {}).pop(name, None)
+            if ask is not None:
+                record.negotiations.append(Took(at, max(0.0, at - ask.first)))
+                if ask.owed:
+                    self._respond(driver, at, ask.owed)
+
+    def _ask(self, at: float, key: str, drivers: Mapping[str, str]) -> None:
+        asks = self._asks.setdefault(key, {})
+        for name in drivers:
+            ask = asks.setdefault(name, _Ask(at, at))
+            ask.owed = ask.owed or at
+
+    def _answer(self, at: float, key: str, name: str, driver: str, refused: set[str]) -> None:
+        record = self._of(driver)
+        record.moves.add(at)
+        ask = self._asks.get(key, {}).get(name)
+        if ask is not None and ask.owed:
+            self._respond(driver, at, ask.owed)
+            ask.owed = 0.0
+        for node in sorted(refused):
+            record.refusals.add(at)
+            self._refuse(node, driver, Refusal(at, key, name))
+
+    def _respond(self, driver: str, at: float, owed: float) -> None:
+        seconds = max(0.0, at - owed)
+        self._of(driver).responses.append(Took(at, seconds))
+        self.on_response(driver, seconds)
+
+    def _refuse(self, node: str, driver: str, refusal: Refusal) -> None:
+        pair = self._pairs.setdefault((node, driver), _Pair())
+        pair.count += 1
+        pair.last.append(refusal)
+        self._pairs.move_to_end((node, driver))
+        self._by_node.setdefault(node, set()).add(driver)
+        while len(self._pairs) > PAIRS:
+            (old_node, old_driver), _ = self._pairs.popitem(last=False)
+            self._by_node[old_node].discard(old_driver)
+            if not self._by_node[old_node]:
+                del self._by_node[old_node]
+
+    def _of(self, driver: str) -> _Driver:
+        return self._drivers.setdefault(driver, _Driver())
+
+    # --- reading ---------------------------------------------------------------------------------------------------
+
+    def names(self) -> frozenset[str]:
+        return frozenset(self._drivers)
+
+    def owed_since(self, pod: str, claim: str) -> float:
+        """Since when an answer or an allocation for the claim is owed, 0.0: not known to be owed."""
+        ask = self._asks.get(pod, {}).get(claim)
+        return ask.owed if ask else 0.0
+
+    def refused(self, node: str, until: float = FOREVER) -> list[Refused]:
+        """Drivers that refused the node up to `until`, the latest refusal first."""
+        found = (self._refused(node, driver, until) for driver in self._by_node.get(node, ()))
+        return sorted(filter(None, found), key=lambda r: (-r.last.at, r.driver))
+
+    def refused_most(self, driver: str, limit: int, until: float = FOREVER) -> list[Refused]:
+        """The nodes that the driver refused most often."""
+        found = (self._refused(node, name, until) for node, name in self._pairs if name == driver)
+        return sorted(filter(None, found), key=lambda r: (-r.count, r.node))[:limit]
+
+    def _refused(self, node: str, driver: str, until: float) -> Refused | None:
+        pair = self._pairs[node, driver]
+        later = sum(r.at > until for r in pair.last)
+        seen = list(pair.last)[: len(pair.last) - later]
+        return Refused(driver, node, pair.count - later, seen[-1]) if seen else None
+
+    def refusals_by_node(self) -> dict[str, int]:
+        counts: dict[str, int] = {}
+        for (node, _), pair in self._pairs.items():
+            counts[node] = counts.get(node, 0) + pair.count
+        return counts
+
+    def allocation_times(self, driver: str, until: float = FOREVER) -> list[float]:
+        record = self._drivers.get(driver)
+        return [at for at in record.allocations.last if at <= until] if record else []
+
+    def summary(self, driver: str, now: float) -> Summary:
+        """Of what was seen up to `now`."""
+        record = self._drivers.get(driver)
+        if record is None:
+            return Summary()
+        took = [t for t in record.responses if t.at <= now]
+        seconds = sorted(t.seconds for t in took)
+        recent = sum(now - RATE_WINDOW < at <= now for at in record.allocations.last)
+        return Summary(
+            responses=len(took),
+            p50=percentile(seconds, 50),
+            p95=percentile(seconds, 95),
+            last_took=took[-1].seconds if took else None,
+            refusals=record.refusals.until(now),
+            allocations=record.allocations.until(now),
+            per_minute=recent * 60 / RATE_WINDOW,
+            deallocations=record.deallocations.until(now),
+            heard=max((at for at in record.moves.last if at <= now), default=0.0),
+            durations=tuple(t.seconds for t in record.negotiations if t.at <= now),
+        )
+
+
+def percentile(ordered: Sequence[float], per_cent: int) -> float | None:
+    """The nearest-rank percentile of ascending numbers, None of none."""
+    if not ordered:
+        return None
+    return ordered[max(0, -(-per_cent * len(ordered) // 100) - 1)]

@@ -1,0 +1,144 @@
+"""What this process learnt by watching, beside the state itself: the drivers' record and counts over time.
+
+The follower feeds it with every change and asks for a sample now and then; it holds the follower's lock meanwhile.
+Pure: times and histories are given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from dradash.kinds.claim import ResourceClaim
+from dradash.kinds.pod import Pod
+from dradash.kinds.registry import MalformedObject, decode
+from dradash.kinds.schedulingcontext import PodSchedulingContext
+from dradash.reader.driverstats import DriverStats
+from dradash.reader.series import Series, rewind, take
+from dradash.reader.world import World
+from dradash.scheduling.classic.claims import driver_of
+from dradash.scheduling.cluster import Cluster
+from dradash.store.model import Change, HistoryEntry
+from dradash.store.replica import Applied
+
+SEEDED: Final = 500  # contexts whose history is read at start: some 0.2 ms each
+
+ReadHistory = Callable[[str, str], list[HistoryEntry]]
+
+
+class Observations:
+    def __init__(self) -> None:
+        self.drivers = DriverStats()
+        self.series = Series()
+        self.on_response: Callable[[str, float], None] = lambda _driver, _seconds: None  # driver, how long it took
+
+    def feed(self, applied: Applied, cluster: Cluster) -> None:
+        change = applied.change
+        if change.kind == "podschedulingcontexts":
+            self._context(change.at, change.key, applied.old, applied.new, cluster)
+        elif change.kind == "resourceclaims":
+            self._claim(change.at, change.key, applied.old, applied.new, cluster)
+
+    def sample(self, world: World, now: float) -> None:
+        if self.series.is_due(now):
+            self.series.add(take(world, now))
+
+    def look_back(self, world: World, undone: Iterable[tuple[Change, bytes | None]], now: float) -> None:
+        """Begin the counts over time with what the change stream still tells (see series.rewind).
+
+        Counts that there are already, from before the model had to be loaded anew, stay.
+        """
+        if not self.series:
+            self.series.prepend(rewind(world, now, undone))
+
+    def restart(self, world: World, history: ReadHistory, now: float) -> None:
+        """Begin the drivers' record anew: from the histories of the newest negotiations and of their claims.
+
+        What was negotiated and forgotten before this process started is not in it: `drivers.since` says so.
+        """
+        self.drivers = DriverStats(now)
+        cluster = world.cluster
+        times = world.times.get("podschedulingcontexts", {})
+        newest = sorted(cluster.contexts, key=lambda k: -times.get(k, 0.0))[:SEEDED]
+        entries = []
+        for key in newest:
+            entries += [("podschedulingcontexts", key, e) for e in history("podschedulingcontexts", key)]
+            for claim in claims_by_entry(key, cluster).values():
+                if claim is not None:
+                    entries += [("resourceclaims", claim.key, e) for e in history("resourceclaims", claim.key)]
+        self._replay(entries, cluster)
+        self.drivers.on_response = self._heard  # what was replayed was heard before
+
+    def _heard(self, driver: str, seconds: float) -> None:
+        self.on_response(driver, seconds)
+
+    def _replay(self, entries: list[tuple[str, str, HistoryEntry]], cluster: Cluster) -> None:
+        before: dict[tuple[str, str], PodSchedulingContext | ResourceClaim | None] = {}
+        for kind, key, entry in sorted(entries, key=lambda e: (e[2].at, e[2].revision)):
+            old = before.get((kind, key))
+            try:
+                if kind == "resourceclaims":
+                    claim = None if entry.type == "DELETED" else decode(ResourceClaim, entry.object)
+                    before[kind, key] = claim
+                    self._claim(entry.at, key, old if isinstance(old, ResourceClaim) else None, claim, cluster)
+                else:
+                    context = None if entry.type == "DELETED" else decode(PodSchedulingContext, entry.object)
+                    before[kind, key] = context
+                    was = old if isinstance(old, PodSchedulingContext) else None
+                    self._context(entry.at, key, was, context, cluster, of_old=True)
+            except MalformedObject:
+                continue
+
+    # --- what a change is about ------------------------------------------------------------------------------------
+
+    def _context(
+        self,
+        at: float,
+        key: str,
+        old: PodSchedulingContext | None,
+        new: PodSchedulingContext | None,
+        cluster: Cluster,
+        *,
+        of_old: bool = False,
+    ) -> None:
+        """of_old: a state of the past, when claims that are allocated now may not have been."""
+        drivers = {
+            name: driver_of(claim, cluster)
+            for name, claim in claims_by_entry(key, cluster).items()
+            if claim is not None and (of_old or claim.status.allocation is None)
+        }
+        self.drivers.context_changed(at, key, old, new, {n: d for n, d in drivers.items() if d})
+
+    def _claim(
+        self, at: float, key: str, old: ResourceClaim | None, new: ResourceClaim | None, cluster: Cluster
+    ) -> None:
+        claim = new or old
+        if claim is None:
+            return
+        driver = claim.status.driver_name or (old.status.driver_name if old else "") or driver_of(claim, cluster)
+        users = {}
+        for pod_key in cluster.pods_by_claim.members(key):
+            pod = cluster.pods.get(pod_key)
+            name = entry_of(pod, claim.name) if pod else ""
+            if name:
+                users[pod_key] = name
+        self.drivers.claim_changed(at, old, new, driver, users)
+
+
+def entry_of(pod: Pod, claim: str) -> str:
+    """The pod's name for a claim, "" when it does not use it."""
+    return next((name for name, of in claim_names(pod).items() if of == claim), "")
+
+
+def claim_names(pod: Pod) -> dict[str, str]:
+    """The pod's name for each of its claims -> the ResourceClaim's name, "" when it is not known yet."""
+    generated = {s.name: s.resource_claim_name for s in pod.status.resource_claim_statuses}
+    return {e.name: e.claim_name or generated.get(e.name) or "" for e in pod.spec.resource_claims}
+
+
+def claims_by_entry(pod_key: str, cluster: Cluster) -> dict[str, ResourceClaim | None]:
+    """The pod's name for each of its claims -> the claim; nothing for a pod that is not there."""
+    pod = cluster.pods.get(pod_key)
+    if pod is None:
+        return {}
+    return {name: cluster.claim(pod.namespace, claim) if claim else None for name, claim in claim_names(pod).items()}

@@ -1,0 +1,81 @@
+"""Negotiations as they stand: every PodSchedulingContext with who must move, and since when nobody did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Final
+
+import msgspec
+
+from dradash.kinds.claim import ResourceClaim
+from dradash.kinds.pod import Pod
+from dradash.kinds.schedulingcontext import PodSchedulingContext
+from dradash.reader.driverstats import DriverStats
+from dradash.reader.observations import claims_by_entry
+from dradash.reader.world import World
+from dradash.scheduling.classic.awaiting import SCHEDULER, Awaited, Stage, awaited
+from dradash.scheduling.classic.claims import driver_of
+
+KIND: Final = "podschedulingcontexts"
+NO_POD: Final = "NoPod"
+BOUND: Final = "Bound"
+LATE: Final = float("inf")
+_WORST_FIRST: Final = (Stage.ROOM, Stage.RESELECT, Stage.ANSWER, Stage.ALLOCATE, Stage.SELECT)
+# The worst first; a list sorts by this order.
+STATES: Final = (
+    *(str(s) for s in (Stage.ROOM, Stage.RESELECT, Stage.ANSWER, Stage.SELECT, Stage.ALLOCATE)),
+    str(Stage.FINISH),
+    BOUND,
+    NO_POD,
+)
+
+
+class Talk(msgspec.Struct, frozen=True):
+    """One negotiation as it stands. moves: what is awaited, the longest wait first.
+
+    since: Unix seconds of the longest wait, 0.0 where it is not known.
+    """
+
+    key: str
+    context: PodSchedulingContext
+    pod: Pod | None
+    claims: Mapping[str, ResourceClaim | None]
+    drivers: Mapping[str, str]
+    moves: tuple[Awaited, ...]
+    state: str
+    since: float
+
+
+def talk(world: World, key: str, context: PodSchedulingContext, stats: DriverStats | None) -> Talk:
+    """stats: who knows since when a driver owes a move; None for a past moment, when the verdict's time must do."""
+    cluster = world.cluster
+    pod = cluster.pods.get(key)
+    claims = claims_by_entry(key, cluster)
+    drivers = {name: driver_of(claim, cluster) for name, claim in claims.items() if claim is not None}
+    if pod is None:
+        return Talk(key, context, None, claims, drivers, (), NO_POD, world.times.get(KIND, {}).get(key, 0.0))
+    if pod.spec.node_name:
+        return Talk(key, context, pod, claims, drivers, (), BOUND, world.times.get("pods", {}).get(key, 0.0))
+    moves = list(awaited(context, claims, drivers, partial(_since, world, key, stats)))
+    if not moves and claims and all(c is not None and c.status.allocation is not None for c in claims.values()):
+        since = _since(world, key, stats, Stage.FINISH, "")
+        moves = [Awaited(SCHEDULER, "", "reserve the claims and bind the pod", since, Stage.FINISH)]
+    moves.sort(key=lambda m: m.since or LATE)
+    stages = {m.stage for m in moves}
+    state = next((s for s in _WORST_FIRST if s in stages), Stage.FINISH if stages else Stage.ANSWER)
+    return Talk(key, context, pod, claims, drivers, tuple(moves), str(state), moves[0].since if moves else 0.0)
+
+
+def _since(world: World, key: str, stats: DriverStats | None, stage: Stage, claim: str) -> float:
+    if stats is not None and stage in (Stage.ANSWER, Stage.ALLOCATE):
+        owed = stats.owed_since(key, claim)
+        if owed:
+            return owed
+    changed = world.times.get(KIND, {}).get(key, 0.0)
+    verdict = world.verdicts.get(key)
+    return changed or (verdict.since if verdict else 0.0)
+
+
+def all_talks(world: World, stats: DriverStats | None) -> list[Talk]:
+    return [talk(world, key, context, stats) for key, context in world.cluster.contexts.items()]

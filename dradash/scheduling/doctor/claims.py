@@ -1,0 +1,146 @@
+"""Claims that somebody owes something, or that are held by nobody or by too many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dradash.kinds.claim import IMMEDIATE, ConsumerReference, ResourceClaim
+from dradash.scheduling.classic.claims import driver_of
+from dradash.scheduling.doctor.exam import Exam, count, created, identity
+from dradash.scheduling.doctor.finding import Finding, Ref
+from dradash.scheduling.rfc3339 import seconds
+
+
+def check(exam: Exam) -> Iterator[Finding]:
+    idle_before = exam.now - exam.thresholds.idle
+    times = exam.times.get("resourceclaims", {})
+    pods_known = "pods" in exam.readable
+    for key, claim in exam.cluster.claims.items():
+        status = claim.status
+        if claim.metadata.deletion_timestamp is not None:
+            yield from _held(exam, claim, pods_known=pods_known)
+        elif status.deallocation_requested:
+            yield from _late(exam, claim, "deallocation-unanswered", exam.thresholds.deallocate)
+        elif status.allocation is None:
+            if claim.spec.allocation_mode == IMMEDIATE:
+                yield from _late(exam, claim, "immediate-unallocated", exam.thresholds.immediate)
+        elif not status.reserved_for:
+            since = times.get(key, 0.0) or created(claim)
+            if since <= idle_before:
+                yield _idle(exam, claim, since)
+        if status.reserved_for:
+            if pods_known:
+                yield from _gone(exam, claim)
+            if len(status.reserved_for) > 1 and status.allocation is not None and not status.allocation.shareable:
+                yield _overshared(exam, claim)
+
+
+def _about(
+    exam: Exam,
+    claim: ResourceClaim,
+    code: str,
+    sentence: str,
+    since: float,
+    objects: tuple[Ref, ...] = (),
+    subject: str = "",
+) -> Finding:
+    return exam.finding(
+        code,
+        (identity(claim), subject) if subject else (identity(claim),),
+        sentence,
+        (Ref("resourceclaims", claim.key), *objects),
+        since,
+        namespace=claim.namespace,
+        resource_class=claim.spec.resource_class_name,
+        driver=driver_of(claim, exam.cluster),
+    )
+
+
+def _idle(exam: Exam, claim: ResourceClaim, since: float) -> Finding:
+    """There may be thousands of these, and nearly all are as they were."""
+    known = exam.memo.get(("allocated-idle", claim.key))
+    if known is not None and known[0] is claim and known[1] == since:
+        return known[2]
+    sentence = f"ResourceClaim {claim.key} is allocated, but reserved for nobody."
+    finding = _about(exam, claim, "allocated-idle", sentence, since)
+    exam.memo["allocated-idle", claim.key] = (claim, since, finding)
+    return finding
+
+
+def _changed(exam: Exam, claim: ResourceClaim) -> float:
+    return exam.changed("resourceclaims", claim.key) or created(claim)
+
+
+def _late(exam: Exam, claim: ResourceClaim, code: str, least: float) -> Iterator[Finding]:
+    immediate = code == "immediate-unallocated"
+    since = created(claim) if immediate else _changed(exam, claim)
+    if not exam.for_longer(since, least):
+        return
+    driver = driver_of(claim, exam.cluster) or f"the driver of class {claim.spec.resource_class_name}"
+    if immediate:
+        sentence = f"{driver} has not allocated ResourceClaim {claim.key}, which has allocation mode Immediate."
+    else:
+        sentence = f"{driver} was asked to take back the allocation of ResourceClaim {claim.key}, and has not."
+    pods = sorted(exam.cluster.pods_by_claim.members(claim.key))
+    yield _about(exam, claim, code, sentence, since, tuple(Ref("pods", p) for p in pods))
+
+
+def _held(exam: Exam, claim: ResourceClaim, *, pods_known: bool) -> Iterator[Finding]:
+    since = seconds(claim.metadata.deletion_timestamp) or _changed(exam, claim)
+    if not exam.for_longer(since, exam.thresholds.deleting):
+        return
+    holds = []
+    if claim.metadata.finalizers:
+        holds.append(f"held by finalizer {', '.join(claim.metadata.finalizers)}")
+    objects = []
+    for ref in claim.status.reserved_for:
+        state = _consumer_state(exam, claim, ref) if pods_known else "not known"
+        key = exam.cluster.pods_by_uid.get(ref.uid)
+        objects.append(Ref("pods", key or f"{claim.namespace}/{ref.name}", absent=pods_known and key is None))
+        holds.append(f"reserved for {'pod' if _is_pod(ref) else ref.resource} {ref.name} ({state})")
+    what = "; ".join(holds) or "held by nothing that is visible"
+    yield _about(
+        exam, claim, "deletion-held", f"ResourceClaim {claim.key} is being deleted: {what}.", since, tuple(objects)
+    )
+
+
+def _consumer_state(exam: Exam, claim: ResourceClaim, ref: ConsumerReference) -> str:
+    if not _is_pod(ref):
+        return "not watched"
+    key = exam.cluster.pods_by_uid.get(ref.uid)
+    if key is None:
+        # A malformed pod is there: only what it says cannot be read.
+        return (
+            "cannot be read"
+            if exam.exists("pods", f"{claim.namespace}/{ref.name}")
+            and (f"{claim.namespace}/{ref.name}" in exam.cluster.malformed["pods"])
+            else "gone"
+        )
+    return "finished" if exam.cluster.pods[key].is_finished else "exists"
+
+
+def _is_pod(ref: ConsumerReference) -> bool:
+    return ref.resource == "pods" and not ref.api_group
+
+
+def _gone(exam: Exam, claim: ResourceClaim) -> Iterator[Finding]:
+    for ref in claim.status.reserved_for:
+        state = _consumer_state(exam, claim, ref)
+        if state not in ("gone", "finished"):
+            continue
+        key = exam.cluster.pods_by_uid.get(ref.uid, f"{claim.namespace}/{ref.name}")
+        changed = exam.changed("pods", key) if state == "finished" else exam.observed.gone.get(ref.uid, 0.0)
+        since = max(changed, created(claim)) if changed else _changed(exam, claim)
+        if exam.for_longer(since, exam.thresholds.released):
+            how = "has finished" if state == "finished" else "does not exist any more"
+            sentence = f"ResourceClaim {claim.key} is reserved for pod {ref.name}, which {how}."
+            objects = (Ref("pods", key, absent=state == "gone"),)
+            yield _about(exam, claim, "reserved-for-gone", sentence, since, objects, ref.uid)
+
+
+def _overshared(exam: Exam, claim: ResourceClaim) -> Finding:
+    refs = claim.status.reserved_for
+    sentence = f"ResourceClaim {claim.key} is not shareable, but reserved by {count(len(refs), 'consumer')}."
+    by_uid = exam.cluster.pods_by_uid
+    objects = tuple(Ref("pods", by_uid[r.uid]) for r in refs if r.uid in by_uid)
+    return _about(exam, claim, "reserved-by-several", sentence, _changed(exam, claim), objects)

@@ -1,0 +1,41 @@
+"""All checks over all of the cluster. No clock: `now` is an argument, like the thresholds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from dradash.scheduling.doctor import claims, classes, negotiations, pods, references, templates, watch
+from dradash.scheduling.doctor.exam import Exam
+from dradash.scheduling.doctor.finding import Finding, Severity
+from dradash.scheduling.doctor.rules import RULES
+
+Check = Callable[[Exam], Iterator[Finding]]
+
+CHECKS: Final[tuple[Check, ...]] = (
+    watch.check,
+    references.check,
+    templates.check,
+    pods.check,
+    claims.check,
+    classes.check,
+    negotiations.check,
+)
+
+_RANK: Final = {severity: i for i, severity in enumerate(Severity)}
+
+
+def run(check: Check, exam: Exam) -> list[Finding]:
+    """One family's findings, less those that rest on kinds which cannot be read: unknown is not absent."""
+    blind = {rule.code for rule in RULES.values() if not exam.readable.issuperset(rule.needs)}
+    return [f for f in check(exam) if f.code not in blind]
+
+
+def diagnose(exam: Exam) -> list[Finding]:
+    """Every finding, worst and oldest first, each id once."""
+    return ordered(f for check in CHECKS for f in run(check, exam))
+
+
+def ordered(findings: Iterable[Finding]) -> list[Finding]:
+    unique = {f.id: f for f in findings}
+    return sorted(unique.values(), key=lambda f: (_RANK[f.severity], f.since, f.id))

@@ -1,0 +1,135 @@
+"""What the checks look at: the cluster and what was observed over time, at one moment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, Protocol
+
+import msgspec
+
+from dradash.kinds.meta import KubeObject
+from dradash.kinds.pod import Pod
+from dradash.scheduling.classic.negotiation import SeenContext
+from dradash.scheduling.cluster import Cluster
+from dradash.scheduling.doctor.finding import OBJECTS_LISTED, Finding, Ref, finding_id, get
+from dradash.scheduling.doctor.rules import RULES
+from dradash.scheduling.doctor.thresholds import Thresholds
+from dradash.scheduling.rfc3339 import seconds
+from dradash.scheduling.verdict import Verdict
+
+LONGEST: Final = 600  # characters of a sentence: it may quote what others wrote
+READABLE: Final = frozenset({"synced", "stale"})  # states in which what is not there may be called absent
+
+
+class Sync(Protocol):
+    """How far a kind is known (store.model.SyncState)."""
+
+    @property
+    def state(self) -> str: ...
+    @property
+    def since(self) -> float: ...
+    @property
+    def error(self) -> str: ...
+
+
+class Observed(msgspec.Struct, frozen=True):
+    """What only time tells. All times are Unix seconds.
+
+    contexts: recent states of a PodSchedulingContext by its key, oldest first. statuses: by a pod's key, when its
+    resourceClaimStatuses changed. gone: UID of a pod that is gone -> since when.
+    """
+
+    contexts: Mapping[str, Sequence[SeenContext]] = {}
+    statuses: Mapping[str, Sequence[float]] = {}
+    gone: Mapping[str, float] = {}
+
+
+# Findings of the run before, by code and key, with what they were made from: they are made again only if that differs.
+Memo = dict[tuple[str, str], tuple[object, float, Finding]]
+
+
+class Exam:
+    """The arguments of one run, with the few questions that several checks ask."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        verdicts: Mapping[str, Verdict],
+        sync: Mapping[str, Sync],
+        times: Mapping[str, Mapping[str, float]],
+        observed: Observed,
+        now: float,
+        thresholds: Thresholds,
+        memo: Memo | None = None,
+    ) -> None:
+        self.cluster, self.verdicts, self.sync, self.times = cluster, verdicts, sync, times
+        self.observed, self.now, self.thresholds = observed, now, thresholds
+        self.memo: Memo = {} if memo is None else memo
+        self.readable = frozenset(kind for kind, state in sync.items() if state.state in READABLE)
+
+    def pending(self) -> list[Pod]:
+        return [p for p in self.cluster.pods.values() if p.is_pending]
+
+    def exists(self, kind: str, key: str) -> bool:
+        """Also true of a malformed object: it is there, only not to be read."""
+        return key in self.cluster.raw[kind]
+
+    def changed(self, kind: str, key: str) -> float:
+        """When the object last changed, 0.0 when that is not known."""
+        return self.times.get(kind, {}).get(key, 0.0)
+
+    def verdict(self, pod: Pod) -> Verdict | None:
+        verdict = self.verdicts.get(pod.key)
+        return verdict if verdict is not None and verdict.uid == pod.uid else None
+
+    def stuck_since(self, pod: Pod) -> float:
+        """Since when the pod hangs as it does: of its verdict, else of its creation."""
+        verdict = self.verdict(pod)
+        return (verdict.since if verdict else 0.0) or created(pod)
+
+    def for_longer(self, since: float, least: float) -> bool:
+        """An unknown time is taken for long ago: better told too early than never."""
+        return self.now - since >= least
+
+    def finding(
+        self,
+        code: str,
+        identity: tuple[str, ...],
+        sentence: str,
+        objects: Iterable[Ref],
+        since: float,
+        *,
+        command: tuple[str, ...] = (),
+        remedy: str = "",
+        namespace: str = "",
+        resource_class: str = "",
+        driver: str = "",
+    ) -> Finding:
+        refs = tuple(objects)
+        rule = RULES[code]
+        return Finding(
+            id=finding_id(code, *identity),
+            code=code,
+            severity=rule.severity,
+            sentence=sentence if len(sentence) <= LONGEST else f"{sentence[:LONGEST]}…",
+            objects=refs[:OBJECTS_LISTED],
+            total=len(refs),
+            since=since,
+            remedy=remedy or rule.remedy,
+            command=command or get(refs[0].kind, refs[0].key),
+            namespace=namespace,
+            resource_class=resource_class,
+            driver=driver,
+        )
+
+
+def created(obj: KubeObject) -> float:
+    return seconds(obj.metadata.creation_timestamp)
+
+
+def identity(obj: KubeObject) -> str:
+    return obj.uid or obj.key
+
+
+def count(number: int, one: str) -> str:
+    return f"{number} {one}{'' if number == 1 else 's'}"

@@ -1,0 +1,70 @@
+"""One finding, and what it is made from."""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+from typing import Final
+
+import msgspec
+
+from dradash.kinds.registry import KINDS
+
+ID_DIGITS: Final = 12
+OBJECTS_LISTED: Final = 20
+
+
+class Severity(enum.StrEnum):
+    ERROR = "error"  # somebody must act, or nothing moves
+    WARNING = "warning"  # it may still move, but it should not be so
+    INFO = "info"  # worth knowing
+
+
+class Ref(msgspec.Struct, frozen=True):
+    """An object by kind (plural) and key. absent: it is named, but there is none."""
+
+    kind: str
+    key: str
+    absent: bool = False
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """id: `<code>.<digest>`, the same for as long as it is the same trouble with the same object.
+
+    objects: the first is what it is about, at most OBJECTS_LISTED; total: of how many there are.
+    since: Unix seconds, 0.0 when the data does not say. command: arguments of the kubectl call that shows it.
+    """
+
+    id: str
+    code: str
+    severity: Severity
+    sentence: str
+    objects: tuple[Ref, ...]
+    total: int
+    since: float
+    remedy: str
+    command: tuple[str, ...]
+    namespace: str = ""
+    resource_class: str = ""
+    driver: str = ""
+
+
+def finding_id(code: str, *identity: str) -> str:
+    """identity: the object's UID (its kind and key when it has none), and what tells two findings on it apart."""
+    text = "\0".join((code, *identity)).encode("utf-8", "surrogatepass")
+    return f"{code}.{hashlib.blake2b(text, digest_size=ID_DIGITS // 2).hexdigest()}"
+
+
+def code_of(id_: str) -> str:
+    return id_.rpartition(".")[0]
+
+
+# The plain resource name is ambiguous where a cluster serves several groups with it.
+_NAMES: Final = {k.plural: f"{k.singular}.{k.group}" if k.group else k.singular for k in KINDS.values()}
+
+
+def get(kind: str, key: str) -> tuple[str, ...]:
+    """kubectl's arguments to show one object."""
+    namespace, _, name = key.rpartition("/")
+    where = ("-n", namespace) if namespace else ()
+    return (*where, "get", _NAMES.get(kind, kind), name, "-o", "yaml")

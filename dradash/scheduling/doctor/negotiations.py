@@ -1,0 +1,132 @@
+"""Rules of a negotiation that are broken (classic/invariants.py), and selections that go back and forth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from dradash.kinds.claim import ResourceClaim
+from dradash.kinds.pod import Pod
+from dradash.kinds.schedulingcontext import PodSchedulingContext
+from dradash.scheduling.classic.claims import claim_name, driver_of
+from dradash.scheduling.classic.invariants import Invariant, InvariantCode, Limits, broken
+from dradash.scheduling.classic.negotiation import SeenContext
+from dradash.scheduling.doctor.exam import Exam, created, identity
+from dradash.scheduling.doctor.finding import Finding, Ref
+
+CONTEXTS: Final = "podschedulingcontexts"
+# Invariant -> code, and how long it may be so (a name in Thresholds; "": at once).
+CODES: Final = {
+    InvariantCode.SELECTED_NOT_POTENTIAL: ("selected-not-potential", ""),
+    InvariantCode.SELECTED_UNSUITABLE: ("selected-unsuitable", "retry"),
+    InvariantCode.LIST_CUT: ("potential-nodes-cut", ""),
+    InvariantCode.FOREIGN_OWNER: ("context-owned-by-other", ""),
+    InvariantCode.FLAPPING: ("node-refused-repeatedly", ""),
+    InvariantCode.NEVER_ANSWERED: ("driver-silent", ""),
+}
+
+
+def check(exam: Exam) -> Iterator[Finding]:
+    limits = Limits(silent=exam.thresholds.silent)
+    for key, context in exam.cluster.contexts.items():
+        pod = exam.cluster.pods.get(key)
+        if pod is None or not pod.is_pending:
+            continue  # nobody negotiates any more
+        claims = _claims(exam, pod)
+        drivers = {name: driver_of(c, exam.cluster) for name, c in claims.items() if c is not None}
+        history = _history(exam, context)
+        for one in broken(context, pod, claims, history, drivers=drivers, now=exam.now, limits=limits):
+            code, threshold = CODES[one.code]
+            least = float(getattr(exam.thresholds, threshold)) if threshold else 0.0
+            if exam.for_longer(one.since, least):
+                yield _finding(exam, code, one, context, claims)
+        yield from _nothing_left(exam, context, claims, history)
+        yield from _flapping(exam, context, history)
+
+
+def _claims(exam: Exam, pod: Pod) -> dict[str, ResourceClaim | None]:
+    names = ((e.name, claim_name(pod, e).name) for e in pod.spec.resource_claims)
+    return {entry: exam.cluster.claim(pod.namespace, name) if name else None for entry, name in names}
+
+
+def _history(exam: Exam, context: PodSchedulingContext) -> Sequence[SeenContext]:
+    known = exam.observed.contexts.get(context.key)
+    if known and known[-1].context == context:
+        return known
+    return (SeenContext(exam.changed(CONTEXTS, context.key) or created(context), context),)
+
+
+def _finding(
+    exam: Exam,
+    code: str,
+    one: Invariant,
+    context: PodSchedulingContext,
+    claims: dict[str, ResourceClaim | None],
+) -> Finding:
+    claim = claims.get(one.subject) or next(filter(None, claims.values()), None)
+    return exam.finding(
+        code,
+        (identity(context), one.subject),
+        f"Pod {context.key}: {one.text}",
+        (Ref(kind, key, absent=not exam.exists(kind, key)) for kind, key in one.objects),
+        one.since or exam.changed(CONTEXTS, context.key) or created(context),
+        namespace=context.namespace,
+        resource_class=claim.spec.resource_class_name if claim else "",
+        driver=driver_of(claim, exam.cluster) if claim else "",
+    )
+
+
+def _suits_nowhere(context: PodSchedulingContext | None, claim: str) -> bool:
+    potential = context.spec.potential_nodes if context else ()
+    answers = context.status.resource_claims if context and potential else ()
+    return any(set(potential) <= set(s.unsuitable_nodes) for s in answers if s.name == claim)
+
+
+def _nothing_left(
+    exam: Exam,
+    context: PodSchedulingContext,
+    claims: dict[str, ResourceClaim | None],
+    history: Sequence[SeenContext],
+) -> Iterator[Finding]:
+    for name, claim in claims.items():
+        if claim is None or claim.status.allocation is not None or not _suits_nowhere(context, name):
+            continue
+        since = history[-1].at
+        for seen in reversed(history):
+            if not _suits_nowhere(seen.context, name):
+                break
+            since = seen.at
+        if exam.for_longer(since, exam.thresholds.silent):
+            driver = driver_of(claim, exam.cluster)
+            number = len(context.spec.potential_nodes)
+            nodes = "the only proposed node" if number == 1 else f"all {number} proposed nodes"
+            yield exam.finding(
+                "no-node-suits",
+                (identity(context), name),
+                f"Pod {context.key}: {driver or 'the driver'} finds {nodes} unsuitable for claim {name}.",
+                (Ref(CONTEXTS, context.key), Ref("pods", context.key), Ref("resourceclaims", claim.key)),
+                since,
+                namespace=context.namespace,
+                resource_class=claim.spec.resource_class_name,
+                driver=driver,
+            )
+
+
+def _flapping(exam: Exam, context: PodSchedulingContext, history: Sequence[SeenContext]) -> Iterator[Finding]:
+    begin = exam.now - exam.thresholds.window
+    changes = []
+    before = ""
+    for seen in history:
+        node = seen.context.spec.selected_node if seen.context else ""
+        if node != before and begin <= seen.at <= exam.now:
+            changes.append(seen.at)
+        before = node
+    if len(changes) >= exam.thresholds.changes:
+        yield exam.finding(
+            "selected-node-flapping",
+            (identity(context),),
+            f"selectedNode of pod {context.key} changed {len(changes)} times within {exam.thresholds.window:.0f} s.",
+            (Ref(CONTEXTS, context.key), Ref("pods", context.key)),
+            changes[0],
+            namespace=context.namespace,
+        )

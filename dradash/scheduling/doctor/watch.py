@@ -1,0 +1,46 @@
+"""What cannot be read: kinds that are not served, forbidden or out of sync, and malformed objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dradash.kinds.registry import KINDS
+from dradash.scheduling.doctor.exam import Exam
+from dradash.scheduling.doctor.finding import Finding, Ref
+
+
+def check(exam: Exam) -> Iterator[Finding]:
+    for plural in KINDS:
+        yield from _kind(exam, plural)
+    for kind, keys in exam.cluster.malformed.items():
+        for key, error in keys.items():
+            yield exam.finding(
+                "malformed-object",
+                (kind, key),
+                f"{KINDS[kind].kind} {key} cannot be read: {error}.",
+                (Ref(kind, key),),
+                exam.changed(kind, key),
+                namespace=key.rpartition("/")[0],
+            )
+
+
+def _kind(exam: Exam, plural: str) -> Iterator[Finding]:
+    state = exam.sync.get(plural)
+    if state is None or state.state == "synced" or state.since > exam.now:
+        return  # of a past moment it is not known how far its kinds were known then
+    kind = KINDS[plural]
+    error = f": {state.error}" if state.error else ""
+    resource = f"{plural}.{kind.group}" if kind.group else plural
+    match state.state:
+        case "notServed":
+            code, text = "kind-not-served", f"The API server does not serve {plural}{error}."
+            command: tuple[str, ...] = ("api-resources", f"--api-group={kind.group}")
+        case "forbidden":
+            code, text = "kind-forbidden", f"dradash may not read {plural}{error}."
+            command = ("auth", "can-i", "list", resource, "--all-namespaces")
+        case _:
+            if not exam.for_longer(state.since, exam.thresholds.stale):
+                return
+            code, text = "kind-out-of-sync", f"{plural} are not up to date ({state.state}){error}."
+            command = ("get", resource, "--all-namespaces")
+    yield exam.finding(code, (plural,), text, (Ref(plural, ""),), state.since, command=command)

@@ -1,0 +1,63 @@
+"""The JSON of a page: which resource of /api/v1 has the same content, with the same filters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+ROOT: Final = "/api/v1"
+
+
+class _Rule(msgspec.Struct, frozen=True):
+    """page: pattern of the page's path. resource: behind ROOT. params: names on the page -> names there."""
+
+    page: str
+    resource: str
+    params: Mapping[str, str] = {}
+
+
+def _same(*names: str) -> dict[str, str]:
+    return {("ns" if n == "namespace" else n): n for n in names}
+
+
+_NAMED: Final = r"/ns/(?P<namespace>[^/]+)/"
+_RULES: Final = (
+    _Rule("/", "/stats"),
+    _Rule("/pods", "/pods", _same("namespace", "outcome", "reason", "class", "q", "sort")),
+    _Rule(_NAMED + "pods/(?P<name>[^/]+)", "/pods/{namespace}/{name}"),
+    _Rule(_NAMED + "pods/(?P<name>[^/]+)/nodes", "/pods/{namespace}/{name}/verdict/nodes"),
+    _Rule("/claims", "/claims", _same("namespace", "state", "class", "driver", "q", "sort")),
+    _Rule(_NAMED + "claims/(?P<name>[^/]+)", "/claims/{namespace}/{name}"),
+    _Rule("/negotiations", "/negotiations", _same("namespace", "state", "driver", "q", "sort")),
+    _Rule(_NAMED + "negotiations/(?P<name>[^/]+)", "/negotiations/{namespace}/{name}"),
+    _Rule("/nodes", "/nodes", _same("label", "class", "state", "q", "sort")),
+    _Rule("/nodes/(?P<name>[^/]+)", "/nodes/{name}"),
+    _Rule("/classes", "/classes", _same("driver", "q", "sort")),
+    _Rule("/classes/(?P<name>[^/]+)", "/classes/{name}"),
+    _Rule("/drivers", "/drivers", _same("q", "sort")),
+    _Rule("/drivers/(?P<name>[^/]+)", "/drivers/{name}"),
+    _Rule("/doctor", "/findings", _same("severity", "code", "namespace", "class", "driver", "q", "sort")),
+    _Rule("/doctor/(?P<id>[^/]+)", "/findings/{id}"),
+    _Rule("/changes", "/changes", _same("kind", "type", "namespace", "q")),
+    _Rule("/compare", "/changes", _same("kind", "namespace", "q")),
+    _Rule("/search", "/lookup", _same("q")),
+    _Rule("/about", "/health"),
+)
+_COMPILED: Final = tuple((re.compile(rule.page), rule) for rule in _RULES)
+_NO_PAST: Final = frozenset({"/health"})
+
+
+def json_of(path: str, query: Mapping[str, str]) -> str:
+    """The address of the page's JSON; "" for a page without any."""
+    for pattern, rule in _COMPILED:
+        if match := pattern.fullmatch(path):
+            where = {name: quote(value, safe="") for name, value in match.groupdict().items()}
+            params = {there: query[here] for here, there in rule.params.items() if query.get(here)}
+            if (at := query.get("at")) and rule.resource not in _NO_PAST:
+                params["at"] = at
+            return ROOT + rule.resource.format(**where) + (f"?{urlencode(params)}" if params else "")
+    return ""

@@ -1,0 +1,104 @@
+"""Classes and drivers: the lists, one class, one driver."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dradash.reader import current, topics
+from dradash.reader.series import Sample
+from dradash.store.model import HistoryEntry
+from dradash.web.fragments import Part, Row
+from dradash.web.pages.base import ObjectPage, Page
+from dradash.web.pages.findings import ShowsFindings
+from dradash.web.presenters import classes, drivers
+from dradash.web.presenters.overview import is_known
+
+
+class ClassesPage(Page):
+    template = "classes/page.html"
+    params = classes.PARAMS
+    section = "classes"
+
+    def topics(self) -> frozenset[str]:
+        return frozenset({topics.CLASSES})
+
+    def parts(self) -> tuple[str, list[Part], int]:
+        heard, samples = seen(self)
+        with self.world() as world:
+            view = classes.present(world, self.query, heard, samples)
+        rows = tuple(Row(r.id, r) for r in view.rows)
+        filters = Part("filters", "classes/_filters.html", view)
+        return "Classes", [filters, Part("list", "classes/_list.html", view, rows, "classes/_row.html")], 200
+
+
+def seen(page: Page) -> tuple[frozenset[str], list[Sample]]:
+    """Drivers that were heard, and the samples, up to the moment that the page shows."""
+    follower = current.get().follower
+    with follower.world():
+        stats = follower.observations.drivers
+        heard = frozenset(name for name in stats.names() if stats.summary(name, page.now()).heard)
+        return heard, follower.observations.series.until(page.now())
+
+
+CLASS_BLOCKS: Final = ("headline", "pods", "object")
+
+
+class ClassPage(ShowsFindings, ObjectPage):
+    template = "class/page.html"
+    section = "classes"
+    kind = classes.KIND
+
+    def topics(self) -> frozenset[str]:
+        return frozenset({topics.CLASSES})
+
+    def parts(self) -> tuple[str, list[Part], int]:
+        view = self._view(None)
+        if view is None and (last := self.last_state()) is not None:
+            view = self._view(last)
+        if view is None:
+            return self.missing()
+        headline, *blocks = [Part(n, f"class/_{n}.html", view) for n in CLASS_BLOCKS]
+        return view.name, [headline, self.findings_about(self.kind, self.object_key), *blocks], 200
+
+    def _view(self, last: HistoryEntry | None) -> classes.ClassView | None:
+        heard, samples = seen(self)
+        with self.world() as world:
+            return classes.detail(world, self.object_key, heard, samples, last)
+
+
+class DriversPage(Page):
+    template = "drivers/page.html"
+    params = drivers.PARAMS
+    section = "drivers"
+
+    def topics(self) -> frozenset[str]:
+        return frozenset({topics.DRIVERS})
+
+    def parts(self) -> tuple[str, list[Part], int]:
+        follower = current.get().follower
+        with self.world() as world, follower.world():  # the record is of now, whatever moment is looked at
+            stats = follower.observations.drivers
+            view = drivers.present(world, stats, self.query, self.now(), live=self.at is None)
+        rows = tuple(Row(r.id, r) for r in view.rows)
+        filters = Part("filters", "drivers/_filters.html", view)
+        return "Drivers", [filters, Part("list", "drivers/_list.html", view, rows, "drivers/_row.html")], 200
+
+
+DRIVER_BLOCKS: Final = ("headline", "durations", "debts", "refused", "pods")
+
+
+class DriverPage(Page):
+    template = "driver/page.html"
+    section = "drivers"
+
+    def topics(self) -> frozenset[str]:
+        return frozenset({topics.DRIVERS})
+
+    def parts(self) -> tuple[str, list[Part], int]:
+        name, follower = self.where["name"], current.get().follower
+        with self.world() as world, follower.world():
+            view = drivers.detail(world, follower.observations.drivers, name, self.now(), live=self.at is None)
+            known = is_known(world.sync.get(classes.KIND))
+        if view is None:
+            return f"No driver {name}", [Part("page", "driver/_missing.html", {"name": name, "known": known})], 404
+        return name, [Part(n, f"driver/_{n}.html", view) for n in DRIVER_BLOCKS], 200

@@ -1,0 +1,61 @@
+"""The doctor: all findings, and one finding."""
+
+from __future__ import annotations
+
+from django.conf import settings
+
+from dradash.reader import current, topics
+from dradash.scheduling.doctor.finding import code_of
+from dradash.scheduling.doctor.rules import RULES
+from dradash.web.fragments import Part, Row
+from dradash.web.pages.findings import ShowsFindings
+from dradash.web.presenters import doctor
+
+
+class DoctorPage(ShowsFindings):
+    template = "doctor/page.html"
+    params = doctor.PARAMS
+    section = "doctor"
+
+    def topics(self) -> frozenset[str]:
+        return frozenset({topics.DOCTOR})
+
+    def parts(self) -> tuple[str, list[Part], int]:
+        report = current.get().findings(self.at)
+        view = doctor.present(report.findings, self.query, report.at, report.faults)
+        rows = tuple(Row(r.id, r) for r in view.rows)
+        parts = [
+            Part("counts", "doctor/_counts.html", view),
+            Part("filters", "doctor/_filters.html", view),
+            Part("list", "doctor/_list.html", view, rows, "doctor/_row.html"),
+        ]
+        return "Doctor", parts, 200
+
+
+class FindingPage(ShowsFindings):
+    template = "doctor/finding.html"
+    section = "doctor"
+
+    def topics(self) -> frozenset[str]:
+        return frozenset({topics.DOCTOR})
+
+    def parts(self) -> tuple[str, list[Part], int]:
+        here = current.get()
+        id_ = self.where["id"]
+        rule = RULES.get(code_of(id_))
+        if rule is None:
+            return "No such finding", [Part("page", "doctor/_unknown.html", id_)], 404
+        report = here.findings(self.at)
+        finding = report.by_id.get(id_)
+        resolved = here.doctor.resolved(id_) if finding is None and self.at is None else None
+        view = doctor.present_one(
+            rule,
+            id_,
+            finding or (resolved.finding if resolved else None),
+            holds=finding is not None,
+            resolved_at=resolved.at if resolved else 0.0,
+            looked_at=report.at,
+            thresholds=settings.DRADASH.doctor,
+            past=self.at is not None,
+        )
+        return rule.title, [Part(n, f"doctor/_{n}.html", view) for n in ("finding", "remedy", "objects")], 200

@@ -1,0 +1,63 @@
+"""Negotiations: the list and one conversation."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dradash.reader import current, topics
+from dradash.store.model import HistoryEntry
+from dradash.web.fragments import Part, Row
+from dradash.web.pages.base import ObjectPage, Page, about_pod
+from dradash.web.presenters import negotiation, negotiations
+
+
+class NegotiationsPage(Page):
+    template = "negotiations/page.html"
+    params = negotiations.PARAMS
+    section = "negotiations"
+
+    def topics(self) -> frozenset[str]:
+        return frozenset({topics.NEGOTIATIONS})
+
+    def parts(self) -> tuple[str, list[Part], int]:
+        live = current.get().follower.observations if self.at is None else None
+        with self.world() as world:
+            view = negotiations.present(world, self.query, live.drivers if live else None, self.now())
+        rows = tuple(Row(r.id, r) for r in view.rows)
+        filters = Part("filters", "negotiations/_filters.html", view)
+        listed = Part("list", "negotiations/_list.html", view, rows, "negotiations/_row.html")
+        return "Negotiations", [filters, listed], 200
+
+
+BLOCKS: Final = ("headline", "lanes", "answers", "object")
+
+
+class NegotiationPage(ObjectPage):
+    template = "negotiation/page.html"
+    params = frozenset({"rounds"})
+    section = "negotiations"
+    kind = negotiation.KIND
+
+    def topics(self) -> frozenset[str]:
+        return frozenset({topics.pod(self.object_key)})
+
+    def related(self) -> list[tuple[str, str]]:
+        return about_pod(self)
+
+    def parts(self) -> tuple[str, list[Part], int]:
+        facts = self._facts(None)
+        if facts is None and (last := self.last_state()) is not None:
+            facts = self._facts(last)
+        if facts is None:
+            return self.missing()
+        histories = {n: self.history("resourceclaims", c.key) for n, c in facts.talk.claims.items() if c is not None}
+        contexts = self.history(self.kind, self.object_key)
+        view = negotiation.present(facts, contexts, histories, self.now(), self.query)
+        return f"Negotiation {self.object_key}", [Part(n, f"negotiation/_{n}.html", view) for n in BLOCKS], 200
+
+    def _facts(self, last: HistoryEntry | None) -> negotiation.Facts | None:
+        follower = current.get().follower
+        # Both are held: the drivers' record is of now, whatever moment is looked at.
+        with self.world() as world, follower.world():
+            drivers = follower.observations.drivers
+            return negotiation.gather(world, self.object_key, drivers, self.now(), live=self.at is None, last=last)

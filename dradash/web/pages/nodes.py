@@ -1,0 +1,65 @@
+"""Nodes: the list and one node."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dradash.reader import current, topics
+from dradash.store.model import HistoryEntry
+from dradash.web.fragments import Part, Row
+from dradash.web.pages.base import ObjectPage, Page
+from dradash.web.presenters import node, nodelist
+
+
+class NodeListPage(Page):
+    template = "nodes/page.html"
+    params = nodelist.PARAMS
+    section = "nodes"
+
+    def topics(self) -> frozenset[str]:
+        return frozenset({topics.NODES})
+
+    def parts(self) -> tuple[str, list[Part], int]:
+        here = current.get()
+        # What the drivers refused is counted up to now only: a past list would have to recount all of it.
+        with here.follower.world():
+            refusals = here.follower.observations.drivers.refusals_by_node() if self.at is None else None
+        with self.world() as world:
+            facts = nodelist.gather(world, self.query, refusals)
+        view = nodelist.present(facts, self.query, here.node_sets.get)
+        rows = tuple(Row(r.id, r) for r in view.rows)
+        filters = Part("filters", "nodes/_filters.html", view)
+        return "Nodes", [filters, Part("list", "nodes/_list.html", view, rows, "nodes/_row.html")], 200
+
+
+BLOCKS: Final = ("headline", "find", "pods", "claims", "drivers", "object")
+
+
+class NodePage(ObjectPage):
+    template = "node/page.html"
+    params = node.PARAMS
+    section = "nodes"
+    kind = "nodes"
+
+    def topics(self) -> frozenset[str]:
+        return frozenset({topics.NODES})
+
+    def parts(self) -> tuple[str, list[Part], int]:
+        facts = self._facts(None)
+        if facts is None and (last := self.last_state()) is not None:
+            facts = self._facts(last)
+        if facts is None:
+            return self.missing()
+        view = node.present(facts, self.query, current.get().node_sets.get(facts.digests))
+        rows = tuple(Row(p.id, p) for p in view.pods)
+        parts = [Part(n, f"node/_{n}.html", view) for n in BLOCKS]
+        parts[2] = Part("pods", "node/_pods.html", view, rows, "node/_pod_row.html")
+        return view.name, parts, 200
+
+    def _facts(self, last: HistoryEntry | None) -> node.Facts | None:
+        follower = current.get().follower
+        with follower.world():
+            seen = follower.observations.drivers
+            refused, since = seen.refused(self.object_key, self.now()), seen.since
+        with self.world() as world:
+            return node.gather(world, self.object_key, refused, since, last)

@@ -1,0 +1,227 @@
+"""The drivers list and one driver: how it answers, what it owes, and since when it is silent.
+
+Drivers are no objects of the API: they are known by the classes and claims that name them. Their record is what this
+process has seen (reader/driverstats.py), up to the moment that the page shows.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from dradash.reader.driverstats import DriverStats, Refused, Summary
+from dradash.reader.talks import LATE, Talk, all_talks
+from dradash.reader.world import World
+from dradash.scheduling.classic.awaiting import Stage
+from dradash.scheduling.classic.claims import driver_of
+from dradash.scheduling.classic.claimstate import claim_state
+from dradash.web.presenters.charts import Histogram, Spark, histogram, per_slot, spark
+from dradash.web.presenters.classes import PodRow, StateCount, states, waiting_pods
+from dradash.web.presenters.query import Column, Pager, Query, Sorting, columns, page_of, sorted_by
+from dradash.web.presenters.words import Chip, class_href, driver_href, negotiation_href, node_href, row_id
+
+PARAMS: Final = frozenset({"q", "sort", "page"})
+REFUSED: Final = 20
+OWED: Final = 50
+SPARK_SLOTS: Final = 30
+SPARK_SPAN: Final = 1800.0  # seconds
+
+NEVER: Final = Chip("Never heard of", "bad", "question", "It has neither answered nor allocated, as far as is known")
+SILENT: Final = Chip("Owes a move", "busy", "clock", "A negotiation waits for it to answer or to allocate")
+ANSWERS: Final = Chip("Owes nothing", "good", "check", "No negotiation waits for it")
+
+
+class Debt(msgspec.Struct, frozen=True):
+    """A move that a driver owes a negotiation."""
+
+    pod: str
+    href: str
+    claim: str
+    what: str
+    since: float
+    refuses: bool  # it has answered: no node is suitable
+
+
+class DriverRow(msgspec.Struct, frozen=True):
+    """silent: Unix seconds since which it owes a move and has made none, 0.0: it owes none."""
+
+    id: str
+    name: str
+    href: str
+    chip: Chip
+    classes: tuple[tuple[str, str], ...]  # name, href
+    claims: int
+    owed: int
+    silent: float
+    record: Summary
+    spark: Spark | None
+
+
+class DriversView(msgspec.Struct, frozen=True):
+    columns: tuple[Column, ...]
+    rows: tuple[DriverRow, ...]
+    pager: Pager
+    known: int
+    since: float  # of the record
+    text: str
+    sort: str
+
+
+class RefusedNode(msgspec.Struct, frozen=True):
+    node: str
+    href: str
+    count: int
+    last: float
+    pod: str
+    pod_href: str
+
+
+class DriverView(msgspec.Struct, frozen=True):
+    row: DriverRow
+    states: tuple[StateCount, ...]
+    debts: tuple[Debt, ...]
+    debts_total: int
+    refused: tuple[RefusedNode, ...]
+    durations: Histogram
+    pods: tuple[PodRow, ...]
+    since: float
+
+    @property
+    def name(self) -> str:
+        return self.row.name
+
+
+class Item(msgspec.Struct, frozen=True):
+    name: str
+    classes: tuple[str, ...]
+    claims: Mapping[str, int]
+    debts: tuple[Debt, ...]
+    record: Summary
+    proven: bool
+
+    @property
+    def silent(self) -> float:
+        owed = [d.since for d in self.debts if not d.refuses]
+        return max(min(owed), self.record.heard) if owed else 0.0
+
+
+SORTINGS: Final = (
+    Sorting("silent", "Silent for", lambda i: i.silent or LATE, "num", True),
+    Sorting("driver", "Driver", lambda i: i.name),
+    Sorting("owed", "Owed", lambda i: -len(i.debts), "num", True),
+    Sorting("p50", "p50", lambda i: -(i.record.p50 or 0.0), "num", True),
+    Sorting("p95", "p95", lambda i: -(i.record.p95 or 0.0), "num", True),
+    Sorting("last", "Last", lambda i: -(i.record.last_took or 0.0), "num", True),
+    Sorting("refusals", "Refusals", lambda i: -i.record.refusals, "num", True),
+    Sorting("rate", "Allocations a minute", lambda i: -i.record.per_minute, "num", True),
+    Sorting("claims", "Claims", lambda i: -sum(i.claims.values()), "num", True),
+)
+_SHOWN: Final = ("driver", "silent", "owed", "p50", "p95", "last", "refusals", "rate", "claims")
+
+
+def items(world: World, stats: DriverStats, now: float, *, live: bool) -> list[Item]:
+    """live: what is owed is asked of the record too, which knows of now only."""
+    cluster = world.cluster
+    classes: dict[str, list[str]] = {}
+    for name, of in sorted(cluster.classes.items()):
+        classes.setdefault(of.driver_name, []).append(name)
+    claims: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    proven = set()
+    for claim in cluster.claims.values():
+        driver = driver_of(claim, cluster)
+        claims[driver][claim_state(claim)] += 1
+        if claim.status.allocation is not None:
+            proven.add(driver)
+    debts = owed(all_talks(world, stats if live else None))
+    heard = {name for name in stats.names() if stats.summary(name, now).heard}
+    names = {*classes, *claims, *heard} - {""}
+    return [
+        Item(
+            name,
+            tuple(classes.get(name, ())),
+            claims.get(name, {}),
+            tuple(debts.get(name, ())),
+            stats.summary(name, now),
+            name in proven,
+        )
+        for name in sorted(names)
+    ]
+
+
+def owed(talks: Sequence[Talk]) -> dict[str, list[Debt]]:
+    """By driver, the longest wait first."""
+    found: dict[str, list[Debt]] = {}
+    for talk in talks:
+        for move in talk.moves:
+            if move.stage in (Stage.ANSWER, Stage.ALLOCATE, Stage.ROOM) and move.actor:
+                link = negotiation_href(talk.key)
+                debt = Debt(talk.key, link, move.claim, move.what, move.since, move.stage is Stage.ROOM)
+                found.setdefault(move.actor, []).append(debt)
+    return {driver: sorted(debts, key=lambda d: (d.since or LATE, d.pod)) for driver, debts in found.items()}
+
+
+def present(world: World, stats: DriverStats, query: Query, now: float, *, live: bool) -> DriversView:
+    known = items(world, stats, now, live=live)
+    text = query.get("q").casefold()
+    matching = [i for i in known if not text or text in f"{i.name} {' '.join(i.classes)}".casefold()]
+    shown, pager = page_of(sorted_by(matching, query, SORTINGS, lambda i: i.name), query)
+    heads = dict(zip((s.name for s in SORTINGS), columns(query, SORTINGS), strict=True))
+    first, *others = (heads[n] for n in _SHOWN)
+    return DriversView(
+        columns=(first, Column("State"), Column("Classes"), *others, Column("Allocations, 30 min")),
+        rows=tuple(_row(i, stats, now) for i in shown),
+        pager=pager,
+        known=len(known),
+        since=stats.since,
+        text=query.get("q"),
+        sort=query.get("sort"),
+    )
+
+
+def _row(item: Item, stats: DriverStats, now: float) -> DriverRow:
+    times = per_slot(stats.allocation_times(item.name, now), now - SPARK_SPAN, now, SPARK_SLOTS)
+    return DriverRow(
+        id=row_id("driver", item.name),
+        name=item.name,
+        href=driver_href(item.name),
+        chip=_chip(item),
+        classes=tuple((c, class_href(c)) for c in item.classes),
+        claims=sum(item.claims.values()),
+        owed=sum(not d.refuses for d in item.debts),
+        silent=item.silent,
+        record=item.record,
+        spark=spark(times, "Allocations a minute") if any(times) else None,
+    )
+
+
+def _chip(item: Item) -> Chip:
+    if not item.record.heard and not item.proven:
+        return NEVER
+    return SILENT if item.silent else ANSWERS
+
+
+def detail(world: World, stats: DriverStats, name: str, now: float, *, live: bool) -> DriverView | None:
+    """None when neither a class nor a claim names it and nobody heard of it."""
+    item = next((i for i in items(world, stats, now, live=live) if i.name == name), None)
+    if item is None:
+        return None
+    return DriverView(
+        row=_row(item, stats, now),
+        states=states(item.claims, {"driver": name}),
+        debts=item.debts[:OWED],
+        debts_total=len(item.debts),
+        refused=tuple(_refused(r) for r in stats.refused_most(name, REFUSED, now)),
+        durations=histogram("durations", "From the first question to the allocation", item.record.durations),
+        pods=tuple(waiting_pods(world, lambda v: v is not None and any(c.driver == name for c in v.claims))),
+        since=stats.since,
+    )
+
+
+def _refused(refused: Refused) -> RefusedNode:
+    last = refused.last
+    return RefusedNode(
+        refused.node, node_href(refused.node), refused.count, last.at, last.pod, negotiation_href(last.pod)
+    )

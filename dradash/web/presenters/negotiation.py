@@ -1,0 +1,309 @@
+"""One negotiation as a conversation: a lane for the scheduler and one for each driver, round after round."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from dradash.kinds.registry import MalformedObject, decode
+from dradash.kinds.schedulingcontext import PodSchedulingContext
+from dradash.reader.driverstats import DriverStats, Summary
+from dradash.reader.histories import seen_claims, seen_contexts
+from dradash.reader.talks import Talk, talk
+from dradash.reader.world import World
+from dradash.scheduling.classic.awaiting import SCHEDULER
+from dradash.scheduling.classic.claimstate import MISSING, claim_state
+from dradash.scheduling.classic.invariants import Invariant, InvariantCode, broken
+from dradash.scheduling.classic.negotiation import SeenContext, Turn, negotiate
+from dradash.store.model import HistoryEntry
+from dradash.web.presenters import kubectl
+from dradash.web.presenters.negotiations import STATES, Move, move
+from dradash.web.presenters.query import Query
+from dradash.web.presenters.steps import as_yaml
+from dradash.web.presenters.words import (
+    Chip,
+    claim_chip,
+    claim_href,
+    driver_href,
+    href,
+    node_href,
+    outcome_chip,
+    pod_href,
+)
+
+KIND: Final = "podschedulingcontexts"
+ROUNDS: Final = 20  # newest ones that are shown at once
+NODES_NAMED: Final = 6  # nodes of one move that are named at once
+UNKNOWN_LANE: Final = "claims"  # moves whose author the objects do not name
+
+
+class NodeName(msgspec.Struct, frozen=True):
+    name: str
+    href: str
+
+
+class NodeList(msgspec.Struct, frozen=True):
+    """Some nodes of a move: the first ones, and how many more there are."""
+
+    label: str
+    shown: tuple[NodeName, ...]
+    rest: tuple[str, ...]
+
+
+class TurnView(msgspec.Struct, frozen=True):
+    """A move in its lane, counted from 0. cells: one for each lane, of which only its own is filled in."""
+
+    at: float
+    kind: str
+    actor: str
+    lane: int
+    claim: str
+    text: str
+    took: float | None
+    lists: tuple[NodeList, ...]
+
+
+class RoundView(msgspec.Struct, frozen=True):
+    number: int
+    started: float
+    turns: tuple[TurnView, ...]
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What one claim's driver says of one node. word: suitable, unsuitable, no answer."""
+
+    word: str
+    tone: str
+    icon: str
+
+
+class NodeRow(msgspec.Struct, frozen=True):
+    name: str
+    href: str
+    selected: bool
+    proposed: bool
+    answers: tuple[Answer, ...]  # in the order of `claims`
+
+
+class ClaimColumn(msgspec.Struct, frozen=True):
+    name: str
+    href: str
+    chip: Chip
+    driver: str
+    driver_href: str
+    silent: bool  # its driver has answered nothing for it
+    record: Summary
+
+
+class RuleView(msgspec.Struct, frozen=True):
+    code: str
+    text: str
+    tone: str
+    since: float
+    objects: tuple[tuple[str, str, str], ...]  # kind, key, href
+
+
+class NegotiationView(msgspec.Struct, frozen=True):
+    key: str
+    namespace: str
+    name: str
+    created: str
+    gone: float
+    pod_href: str
+    pod_chip: Chip
+    pod_sentence: str
+    chip: Chip
+    moves: tuple[Move, ...]
+    since: float
+    rules: tuple[RuleView, ...]
+    lanes: tuple[str, ...]
+    lane_hrefs: tuple[tuple[str, str], ...]
+    rounds: tuple[RoundView, ...]  # newest first
+    unlisted: int
+    all_href: str
+    claims: tuple[ClaimColumn, ...]
+    nodes: tuple[NodeRow, ...]
+    selected: str
+    command: str
+    describe: str
+    yaml: str
+
+
+class Facts(msgspec.Struct, frozen=True):
+    """What is taken from the world while it is held still."""
+
+    talk: Talk
+    raw: bytes
+    gone: float
+    pod_chip: Chip
+    pod_sentence: str
+    records: Mapping[str, Summary]  # by driver
+
+
+def gather(
+    world: World, key: str, stats: DriverStats, now: float, *, live: bool, last: HistoryEntry | None = None
+) -> Facts | None:
+    """None when there is no such context. last: the last state of one that is gone."""
+    context, raw, gone = world.cluster.contexts.get(key), world.cluster.raw[KIND].get(key, b""), 0.0
+    if context is None and last is not None:
+        try:
+            context, raw, gone = decode(PodSchedulingContext, last.object), last.object, last.at
+        except MalformedObject:
+            return None
+    if context is None:
+        return None
+    standing = talk(world, key, context, stats if live else None)
+    verdict = world.verdicts.get(key)
+    return Facts(
+        talk=standing,
+        raw=raw,
+        gone=gone,
+        pod_chip=outcome_chip(verdict.outcome if verdict else None),
+        pod_sentence=verdict.sentence if verdict else "",
+        records={driver: stats.summary(driver, now) for driver in set(standing.drivers.values()) if driver},
+    )
+
+
+def present(
+    facts: Facts,
+    contexts: Sequence[HistoryEntry],
+    claims: Mapping[str, Sequence[HistoryEntry]],
+    now: float,
+    query: Query,
+) -> NegotiationView:
+    """claims: history by the pod's name for the claim."""
+    standing = facts.talk
+    seen = _seen(standing, contexts, facts.gone)
+    negotiation = negotiate(seen, {n: seen_claims(h) for n, h in claims.items()}, standing.drivers)
+    lanes = _lanes(standing, [t for r in negotiation.rounds for t in r.turns])
+    everything = query.get("rounds") == "all"
+    rounds = negotiation.rounds[::-1] if everything else negotiation.rounds[: -ROUNDS - 1 : -1]
+    rules = (
+        ()
+        if facts.gone
+        else broken(standing.context, standing.pod, standing.claims, seen, drivers=standing.drivers, now=now)
+    )
+    meta = standing.context.metadata
+    return NegotiationView(
+        key=standing.key,
+        namespace=meta.namespace,
+        name=meta.name,
+        created=meta.creation_timestamp or "",
+        gone=facts.gone,
+        pod_href=pod_href(standing.key),
+        pod_chip=facts.pod_chip,
+        pod_sentence=facts.pod_sentence,
+        chip=STATES[standing.state],
+        moves=() if facts.gone else tuple(move(m) for m in standing.moves),
+        since=standing.since,
+        rules=tuple(_rule(r) for r in rules),
+        lanes=lanes,
+        lane_hrefs=tuple((lane, "" if lane in (SCHEDULER, UNKNOWN_LANE) else driver_href(lane)) for lane in lanes),
+        rounds=tuple(RoundView(r.number, r.started, tuple(_turn(t, lanes) for t in r.turns)) for r in rounds),
+        unlisted=len(negotiation.rounds) - len(rounds),
+        all_href=query.link(rounds="all"),
+        claims=tuple(_column(standing, facts.records, name) for name in standing.claims),
+        nodes=_nodes(standing),
+        selected=standing.context.spec.selected_node,
+        command=kubectl.get(KIND, meta.namespace, meta.name),
+        describe=kubectl.describe(KIND, meta.namespace, meta.name),
+        yaml=as_yaml(msgspec.json.decode(facts.raw)),
+    )
+
+
+def _seen(standing: Talk, contexts: Sequence[HistoryEntry], gone: float) -> list[SeenContext]:
+    uid = standing.pod.uid if standing.pod else next((r.uid for r in standing.context.metadata.owner_references), "")
+    seen = seen_contexts(contexts, uid)
+    if not seen and not gone:
+        return [SeenContext(standing.since, standing.context)]  # its history was trimmed: the state is still known
+    return seen
+
+
+def _rule(rule: Invariant) -> RuleView:
+    tone = "idle" if rule.code is InvariantCode.LIST_CUT else "bad"
+    objects = tuple((kind, key, href(kind, key)) for kind, key in rule.objects if kind not in (KIND, "pods"))
+    return RuleView(rule.code, rule.text, tone, rule.since, objects)
+
+
+# --- the conversation ------------------------------------------------------------------------------------------------
+
+
+def _lanes(standing: Talk, turns: Sequence[Turn]) -> tuple[str, ...]:
+    """The scheduler first, then the drivers of the pod's claims, then whoever else moved."""
+    actors = [SCHEDULER, *(d for d in standing.drivers.values() if d), *(t.actor for t in turns if t.actor)]
+    unknown = [UNKNOWN_LANE] if any(not t.actor for t in turns) else []
+    return tuple(dict.fromkeys((*actors, *unknown)))
+
+
+def _turn(turn: Turn, lanes: tuple[str, ...]) -> TurnView:
+    return TurnView(
+        at=turn.at,
+        kind=turn.kind,
+        actor=turn.actor or "claim",
+        lane=lanes.index(turn.actor or UNKNOWN_LANE),
+        claim=turn.claim,
+        text=turn.text,
+        took=turn.took,
+        lists=tuple(_lists(turn)),
+    )
+
+
+def _lists(turn: Turn) -> list[NodeList]:
+    if turn.kind == "Selected" or not (turn.added or turn.removed):
+        return []
+    came, went = ("new", "gone") if turn.kind == "Proposed" else ("unsuitable", "suitable again")
+    return [_list(label, nodes) for label, nodes in ((came, turn.added), (went, turn.removed)) if nodes]
+
+
+def _list(label: str, nodes: tuple[str, ...]) -> NodeList:
+    shown = tuple(NodeName(n, node_href(n)) for n in nodes[:NODES_NAMED])
+    return NodeList(f"{len(nodes)} {label}", shown, nodes[NODES_NAMED:])
+
+
+# --- as it stands ----------------------------------------------------------------------------------------------------
+
+
+def _column(standing: Talk, records: Mapping[str, Summary], name: str) -> ClaimColumn:
+    claim, driver = standing.claims[name], standing.drivers.get(name, "")
+    answered = {s.name for s in standing.context.status.resource_claims}
+    waits = claim is not None and claim.status.allocation is None
+    return ClaimColumn(
+        name=name,
+        href=claim_href(claim.key) if claim else "",
+        chip=claim_chip(claim_state(claim) if claim else MISSING),
+        driver=driver,
+        driver_href=driver_href(driver) if driver else "",
+        silent=waits and name not in answered,
+        record=records.get(driver, Summary()),
+    )
+
+
+SUITABLE: Final = Answer("suitable", "good", "check")
+UNSUITABLE: Final = Answer("unsuitable", "bad", "cross")
+SILENT: Final = Answer("no answer", "idle", "dots")
+ALLOCATED: Final = Answer("allocated", "idle", "skip")
+
+
+def _nodes(standing: Talk) -> tuple[NodeRow, ...]:
+    """Every node that is proposed, selected or refused; the selected one first."""
+    spec = standing.context.spec
+    refused = {s.name: frozenset(s.unsuitable_nodes) for s in standing.context.status.resource_claims}
+    others = sorted({n for nodes in refused.values() for n in nodes} - set(spec.potential_nodes))
+    names = dict.fromkeys(n for n in (spec.selected_node, *spec.potential_nodes, *others) if n)
+    proposed = set(spec.potential_nodes)
+    rows = []
+    for node in names:
+        answers = tuple(_answer(standing, refused, claim, node) for claim in standing.claims)
+        rows.append(NodeRow(node, node_href(node), node == spec.selected_node, node in proposed, answers))
+    return tuple(rows)
+
+
+def _answer(standing: Talk, refused: Mapping[str, frozenset[str]], name: str, node: str) -> Answer:
+    claim = standing.claims[name]
+    if claim is not None and claim.status.allocation is not None:
+        return ALLOCATED
+    if name not in refused:
+        return SILENT
+    return UNSUITABLE if node in refused[name] else SUITABLE

@@ -1,0 +1,171 @@
+"""The negotiations list: every PodSchedulingContext, who must move, and since when nobody did."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from dradash.reader.driverstats import DriverStats
+from dradash.reader.talks import BOUND, KIND, LATE, NO_POD, Talk, all_talks
+from dradash.reader.world import World
+from dradash.scheduling.classic.awaiting import SCHEDULER, Awaited, Stage
+from dradash.scheduling.classic.invariants import Invariant, broken
+from dradash.scheduling.classic.negotiation import SeenContext
+from dradash.web.presenters.query import Column, Option, Pager, Query, Sorting, columns, options, page_of, sorted_by
+from dradash.web.presenters.words import Chip, driver_href, negotiation_href, node_href, pod_href, row_id
+
+PARAMS: Final = frozenset({"ns", "driver", "state", "q", "sort", "page"})
+FINISH: Final = str(Stage.FINISH)
+
+STATES: Final[dict[str, Chip]] = {
+    Stage.ROOM: Chip("All nodes refused", "bad", "cross", "A driver finds every proposed node unsuitable"),
+    Stage.RESELECT: Chip("Selection refused", "warn", "turns", "The selected node is unsuitable: another is due"),
+    Stage.ANSWER: Chip("Answer owed", "busy", "clock", "A driver must say which nodes are unsuitable"),
+    Stage.SELECT: Chip("Selection due", "busy", "clock", "All drivers have answered: the scheduler selects a node"),
+    Stage.ALLOCATE: Chip("Allocation owed", "busy", "clock", "A node is selected: a driver must allocate"),
+    Stage.FINISH: Chip("Allocated", "good", "check", "Nothing is left to negotiate: reserve and bind"),
+    BOUND: Chip("Bound", "good", "check", "The pod has a node; the context has not been deleted yet"),
+    NO_POD: Chip("Without a pod", "idle", "trash", "Its pod is gone: garbage collection removes it"),
+}
+
+
+class Move(msgspec.Struct, frozen=True):
+    actor: str
+    href: str
+    icon: str
+    what: str
+    claim: str
+    since: float
+
+
+class TalkRow(msgspec.Struct, frozen=True):
+    id: str
+    href: str
+    namespace: str
+    name: str
+    pod_href: str  # "" when there is no such pod
+    chip: Chip
+    moves: tuple[Move, ...]
+    since: float
+    proposed: int
+    selected: str
+    selected_href: str
+    answered: int
+    claims: int
+    broken: tuple[Invariant, ...]
+
+
+class TalkFilters(msgspec.Struct, frozen=True):
+    namespaces: tuple[Option, ...]
+    drivers: tuple[Option, ...]
+    states: tuple[Option, ...]
+    text: str
+    sort: str
+    active: bool
+
+
+class TalksView(msgspec.Struct, frozen=True):
+    filters: TalkFilters
+    columns: tuple[Column, ...]
+    rows: tuple[TalkRow, ...]
+    pager: Pager
+    known: int
+
+
+_ORDER: Final = {str(state): i for i, state in enumerate(STATES)}
+SORTINGS: Final = (
+    Sorting("silent", "Silent for", lambda t: t.since or LATE, "num", True),
+    Sorting("ns", "Namespace", lambda t: t.key.split("/")[0]),
+    Sorting("pod", "Pod", lambda t: t.key.split("/")[-1]),
+    Sorting("state", "State", lambda t: _ORDER[t.state]),
+    Sorting("actor", "Must act", lambda t: t.moves[0].actor if t.moves else ""),
+    Sorting("proposed", "Proposed", lambda t: len(t.context.spec.potential_nodes), "num"),
+    Sorting("selected", "Selected", lambda t: t.context.spec.selected_node),
+)
+
+
+def present(world: World, query: Query, stats: DriverStats | None, now: float) -> TalksView:
+    talks = all_talks(world, stats)
+    matching = [t for t in talks if _matches(t, query)]
+    shown, pager = page_of(sorted_by(matching, query, SORTINGS, lambda t: t.key), query)
+    heads = dict(zip((s.name for s in SORTINGS), columns(query, SORTINGS), strict=True))
+    return TalksView(
+        filters=_filters(talks, query),
+        columns=(
+            *(heads[n] for n in ("ns", "pod", "state", "actor", "silent", "proposed", "selected")),
+            Column("Answers", css="num"),
+            Column("Broken rules"),
+        ),
+        rows=tuple(_row(t, world, now) for t in shown),
+        pager=pager,
+        known=len(talks),
+    )
+
+
+def _matches(talk: Talk, query: Query, without: str = "") -> bool:
+    namespace, driver, state = query.get("ns"), query.get("driver"), query.get("state")
+    if namespace and without != "ns" and talk.key.split("/")[0] != namespace:
+        return False
+    if driver and without != "driver" and driver not in talk.drivers.values():
+        return False
+    if state and without != "state" and talk.state != state:
+        return False
+    text = query.get("q").casefold()
+    return not text or text in f"{talk.key} {talk.context.spec.selected_node}".casefold()
+
+
+def _filters(talks: list[Talk], query: Query) -> TalkFilters:
+    labels = {str(state): chip.text for state, chip in STATES.items()}
+
+    def others(name: str) -> Iterable[Talk]:
+        return (t for t in talks if _matches(t, query, name))
+
+    drivers = Counter(d for t in others("driver") for d in set(t.drivers.values()) if d)
+    return TalkFilters(
+        namespaces=options(Counter(t.key.split("/")[0] for t in others("ns")), query.get("ns")),
+        drivers=options(drivers, query.get("driver")),
+        states=options(Counter(t.state for t in others("state")), query.get("state"), labels),
+        text=query.get("q"),
+        sort=query.get("sort"),
+        active=any(query.get(p) for p in ("ns", "driver", "state", "q")),
+    )
+
+
+def _row(talk: Talk, world: World, now: float) -> TalkRow:
+    spec = talk.context.spec
+    answered = {s.name for s in talk.context.status.resource_claims}
+    changed = world.times.get(KIND, {}).get(talk.key, 0.0)
+    rules = broken(
+        talk.context,
+        talk.pod,
+        talk.claims,
+        [SeenContext(changed, talk.context)],
+        drivers=talk.drivers,
+        now=now,
+    )
+    return TalkRow(
+        id=row_id("talk", talk.key),
+        href=negotiation_href(talk.key),
+        namespace=talk.context.namespace,
+        name=talk.context.name,
+        pod_href=pod_href(talk.key) if talk.pod else "",
+        chip=STATES[talk.state],
+        moves=tuple(move(m) for m in talk.moves),
+        since=talk.since,
+        proposed=len(spec.potential_nodes),
+        selected=spec.selected_node,
+        selected_href=node_href(spec.selected_node) if spec.selected_node else "",
+        answered=sum(name in answered for name in talk.claims),
+        claims=len(talk.claims),
+        broken=rules,
+    )
+
+
+def move(awaiting: Awaited) -> Move:
+    scheduler = awaiting.actor == SCHEDULER
+    link = driver_href(awaiting.actor) if awaiting.actor and not scheduler else ""
+    icon = "gear" if scheduler else "chip"
+    return Move(awaiting.actor or "a driver", link, icon, awaiting.what, awaiting.claim, awaiting.since)

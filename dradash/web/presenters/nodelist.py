@@ -1,0 +1,241 @@
+"""The nodes list: what each node is for the classes, the claims and the pods that wait."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from dradash.kinds.node import Node, Taint
+from dradash.reader.world import World
+from dradash.scheduling import nodeset
+from dradash.scheduling.cluster import Cluster
+from dradash.scheduling.nodecounts import NodeCounts
+from dradash.scheduling.places import class_sets, places, slots_of
+from dradash.scheduling.verdict import NodeGroup, Verdict
+from dradash.web.presenters.filterwords import asked_labels
+from dradash.web.presenters.query import Column, Option, Pager, Query, Sorting, columns, options, page_of, sorted_by
+from dradash.web.presenters.words import Chip, class_href, node_href, row_id
+
+PARAMS: Final = frozenset({"label", "class", "state", "q", "sort", "page"})
+READY: Final = "schedulable"
+CORDONED: Final = "cordoned"
+LABEL_OPTIONS: Final = 200
+CLASSES_SHOWN: Final = 3
+
+STATES: Final = {
+    READY: Chip("Schedulable", "good", "check"),
+    CORDONED: Chip("Cordoned", "warn", "stop", "spec.unschedulable is set"),
+}
+
+Sets = Callable[[Sequence[str]], Mapping[str, int]]  # digests -> node sets, those there are
+
+
+class ClassLink(msgspec.Struct, frozen=True):
+    name: str
+    href: str
+
+
+class NodeRow(msgspec.Struct, frozen=True):
+    id: str
+    href: str
+    name: str
+    chip: Chip
+    taints: tuple[str, ...]
+    classes: tuple[ClassLink, ...]  # first ones
+    classes_passed: int
+    claims: int
+    fit: int  # pending pods that fit
+    refuse: int  # pending pods that Filter refuses here
+    refusals: int | None  # by drivers; None: not known
+    created: str
+
+
+class NodeFilters(msgspec.Struct, frozen=True):
+    labels: tuple[Option, ...]
+    classes: tuple[Option, ...]
+    states: tuple[Option, ...]
+    text: str
+    sort: str
+    active: bool
+
+
+class NodesListView(msgspec.Struct, frozen=True):
+    filters: NodeFilters
+    columns: tuple[Column, ...]
+    rows: tuple[NodeRow, ...]
+    pager: Pager
+    known: int
+    everywhere: int  # claims that can be used on any node
+    judged: int  # pending pods whose verdict compares nodes
+
+
+class Item(msgspec.Struct, frozen=True):
+    slot: int
+    node: Node
+    claims: int
+    fit: int
+    refuse: int
+    classes: int
+    refusals: int
+
+
+SORTINGS: Final = (
+    Sorting("node", "Node", lambda i: i.node.name),
+    Sorting("state", "State", lambda i: i.node.spec.unschedulable),
+    Sorting("classes", "Classes passed", lambda i: -i.classes),
+    Sorting("claims", "Claims here", lambda i: -i.claims, "num", True),
+    Sorting("fit", "Pods fit", lambda i: -i.fit, "num", True),
+    Sorting("refuse", "Pods refused", lambda i: -i.refuse, "num", True),
+    Sorting("refusals", "Driver refusals", lambda i: -i.refusals, "num", True),
+)
+
+
+class Facts(msgspec.Struct, frozen=True):
+    """What is taken from the world while it is held still. members: (slot, node) that the filters leave."""
+
+    members: list[tuple[int, Node]]
+    classes: dict[str, int]  # class -> the set of nodes that it leaves
+    claims: dict[int, int]
+    everywhere: int
+    groups: Counter[tuple[str, bool]]  # (digest, whether these nodes pass) -> pending pods
+    judged: int
+    refusals: Mapping[str, int] | None  # None: not known of this moment
+    filters: NodeFilters
+    known: int
+
+
+def groups_of(verdict: Verdict | None) -> tuple[NodeGroup, ...]:
+    """Filter's node groups; () when it was not reached."""
+    return next((s.groups for s in verdict.steps if s.groups), ()) if verdict else ()
+
+
+def pending_verdicts(world: World) -> Iterable[tuple[str, Verdict | None]]:
+    return ((k, world.verdicts.get(k)) for k, p in world.cluster.pods.items() if p.is_pending)
+
+
+def gather(world: World, query: Query, refusals: Mapping[str, int] | None) -> Facts:
+    table = world.cluster.nodes
+    sets = class_sets(world.cluster)
+    members = [m for m in slots_of(_candidates(world, query, sets), table) if _has_text(m[1], query)]
+    groups: Counter[tuple[str, bool]] = Counter()
+    judged = 0
+    for _, verdict in pending_verdicts(world):
+        of_pod = groups_of(verdict)
+        judged += bool(of_pod)
+        groups.update((g.nodes, not g.reason) for g in of_pod)
+    found = places(world.cluster.claims.items())
+    return Facts(
+        members=members,
+        classes=sets,
+        claims=found.counts(table, members),
+        everywhere=len(found.everywhere),
+        groups=groups,
+        judged=judged,
+        refusals=refusals,
+        filters=_filters(world, query, sets),
+        known=len(table),
+    )
+
+
+def _candidates(world: World, query: Query, sets: Mapping[str, int], without: str = "") -> int:
+    table = world.cluster.nodes
+    nodes = table.all
+    if (name := query.get("class")) and without != "class":
+        nodes &= sets.get(name, 0)
+    if (label := query.get("label")) and without != "label":
+        nodes &= labelled(world.cluster, label)
+    if (state := query.get("state")) and without != "state":
+        nodes &= table.unschedulable if state == CORDONED else ~table.unschedulable
+    return nodes
+
+
+def labelled(cluster: Cluster, label: str) -> int:
+    """Nodes with the label, of the value too if there is one: `key` or `key=value`."""
+    key, has_value, value = label.partition("=")
+    if has_value:
+        return cluster.nodes.with_labels({key: value})
+    return nodeset.of_slots(slot for members in cluster.nodes.label_values(key).values() for slot in members)
+
+
+def _has_text(node: Node, query: Query) -> bool:
+    text = query.get("q").casefold()
+    if not text or text in node.name.casefold():
+        return True
+    return "=" in text and any(text == f"{k}={v}".casefold() for k, v in node.metadata.labels.items())
+
+
+def _filters(world: World, query: Query, sets: Mapping[str, int]) -> NodeFilters:
+    cluster = world.cluster
+    of_label, of_class = _candidates(world, query, sets, "label"), _candidates(world, query, sets, "class")
+    of_state = _candidates(world, query, sets, "state")
+    labels: dict[str, int] = {}
+    for key in asked_labels([c.suitable_nodes for c in cluster.classes.values()]):
+        for value in sorted(cluster.nodes.label_values(key))[: LABEL_OPTIONS - len(labels)]:
+            labels[f"{key}={value}"] = (cluster.nodes.with_labels({key: value}) & of_label).bit_count()
+    cordoned = (of_state & cluster.nodes.unschedulable).bit_count()
+    states = {READY: of_state.bit_count() - cordoned, CORDONED: cordoned}
+    return NodeFilters(
+        labels=options(labels, query.get("label")),
+        classes=options({n: (s & of_class).bit_count() for n, s in sets.items()}, query.get("class")),
+        states=options(states, query.get("state"), {s: chip.text for s, chip in STATES.items()}),
+        text=query.get("q"),
+        sort=query.get("sort"),
+        active=any(query.get(p) for p in ("label", "class", "state", "q")),
+    )
+
+
+def present(facts: Facts, query: Query, sets: Sets) -> NodesListView:
+    slots = [slot for slot, _ in facts.members]
+    known = sets(list({digest for digest, _ in facts.groups}))
+    fit, refuse, passed = NodeCounts(), NodeCounts(), NodeCounts()
+    for (digest, passes), pods in facts.groups.items():
+        (fit if passes else refuse).add(known.get(digest, 0), pods)
+    for nodes in facts.classes.values():
+        passed.add(nodes)
+    fits, refuses, passes_of = fit.of_all(slots), refuse.of_all(slots), passed.of_all(slots)
+    items = [
+        Item(s, n, facts.claims[s], fits[s], refuses[s], passes_of[s], (facts.refusals or {}).get(n.name, 0))
+        for s, n in facts.members
+    ]
+    shown, pager = page_of(sorted_by(items, query, SORTINGS, lambda i: i.node.name), query)
+    heads = dict(zip((s.name for s in SORTINGS), columns(query, SORTINGS), strict=True))
+    names = ("classes", "claims", "fit", "refuse", "refusals")
+    return NodesListView(
+        filters=facts.filters,
+        columns=(heads["node"], heads["state"], Column("Taints"), *(heads[n] for n in names)),
+        rows=tuple(_row(i, facts) for i in shown),
+        pager=pager,
+        known=facts.known,
+        everywhere=facts.everywhere,
+        judged=facts.judged,
+    )
+
+
+def taint_text(taint: Taint) -> str:
+    return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
+
+
+def state_chip(node: Node) -> Chip:
+    return STATES[CORDONED if node.spec.unschedulable else READY]
+
+
+def _row(item: Item, facts: Facts) -> NodeRow:
+    node, sets = item.node, facts.classes
+    passed = [name for name in sorted(sets) if sets[name] >> item.slot & 1]
+    return NodeRow(
+        id=row_id("node", node.name),
+        href=node_href(node.name),
+        name=node.name,
+        chip=state_chip(node),
+        taints=tuple(taint_text(t) for t in node.spec.taints),
+        classes=tuple(ClassLink(name, class_href(name)) for name in passed[:CLASSES_SHOWN]),
+        classes_passed=len(passed),
+        claims=item.claims,
+        fit=item.fit,
+        refuse=item.refuse,
+        refusals=item.refusals if facts.refusals is not None else None,
+        created=node.metadata.creation_timestamp or "",
+    )

@@ -1,0 +1,143 @@
+// The keyboard: search from everywhere, rows by j and k, pages by g and a letter, ? for the list. It only moves focus
+// and follows links: whatever it does, a pointer and Tab do as well. No key is taken while somebody types.
+(function () {
+  'use strict'
+
+  var PREFIX = 1500 // ms that a g waits for its letter
+  var prefixed = 0
+
+  function byId(id) { return document.getElementById(id) }
+
+  function isTyping(element) {
+    return element && (/^(input|select|textarea)$/i.test(element.tagName) || element.isContentEditable)
+  }
+
+  function openDialog(id) {
+    var dialog = byId(id)
+    if (!dialog || dialog.open) return
+    document.querySelectorAll('dialog[open]').forEach(function (other) { other.close() })
+    dialog.showModal()
+    var input = dialog.querySelector('input[type=search]')
+    if (!input) return
+    input.focus()
+    input.select()
+    htmx.trigger(input, 'opened')
+  }
+
+  // --- through results and rows --------------------------------------------------------------------------------------
+
+  function move(list, step) {
+    var at = list.indexOf(document.activeElement)
+    var next = list[at === -1 && step < 0 ? list.length - 1 : at + step]
+    if (next) next.focus()
+    return Boolean(next)
+  }
+
+  function linksOfRows() {
+    var links = []
+    document.querySelectorAll('main table.rows tbody tr, main .row').forEach(function (row) {
+      var link = row.querySelector('th a[href]') || row.querySelector('a[href]')
+      if (link && link.offsetParent !== null) links.push(link)
+    })
+    return links.length ? links : Array.from(document.querySelectorAll('main a.hit'))
+  }
+
+  // Arrow keys in a search: from its field into the results and back.
+  function arrow(event) {
+    var scope = event.target.closest('dialog') || event.target.closest('main')
+    var field = scope && scope.querySelector('.search-form input[type=search]')
+    if (!field || !event.target.matches('.search-form input[type=search], a.hit')) return false
+    var hits = Array.from(scope.querySelectorAll('a.hit'))
+    return move([field].concat(hits), event.key === 'ArrowDown' ? 1 : -1)
+  }
+
+  // Enter in the dialog's field opens the best result, once the results are those of what stands in the field.
+  function enter(event) {
+    if (event.target.id !== 'search-text') return false
+    var results = byId('search-results')
+    var first = results.querySelector('a.hit')
+    if (!first || results.dataset.of !== event.target.value) return false
+    first.click()
+    return true
+  }
+
+  document.addEventListener('htmx:beforeSwap', function (event) {
+    if (event.detail.target.id !== 'search-results') return
+    var sent = event.detail.requestConfig.parameters
+    event.detail.target.dataset.of = (sent.get ? sent.get('q') : sent.q) || ''
+  })
+
+  // --- keys ----------------------------------------------------------------------------------------------------------
+
+  function go(key) {
+    var link = document.querySelector('a[data-go="' + CSS.escape(key) + '"]')
+    if (link) link.click()
+    return Boolean(link)
+  }
+
+  var KEYS = {
+    '/': function () { openDialog('search-dialog'); return true },
+    '?': function () { openDialog('keys-dialog'); return true },
+    j: function () { return move(linksOfRows(), 1) },
+    k: function () { return move(linksOfRows(), -1) },
+    f: function () {
+      var field = byId('q')
+      if (field) { field.focus(); field.select() }
+      return Boolean(field)
+    },
+    x: function () { document.dispatchEvent(new Event('dradash:exact')); return true },
+    g: function () { prefixed = Date.now(); return true }
+  }
+
+  function handle(event) {
+    if ((event.ctrlKey || event.metaKey) && !event.altKey && event.key.toLowerCase() === 'k') {
+      openDialog('search-dialog')
+      return true
+    }
+    if (event.ctrlKey || event.metaKey || event.altKey) return false
+    if (event.key === 'ArrowDown' || event.key === 'ArrowUp') return arrow(event)
+    if (event.key === 'Enter') return enter(event)
+    if (isTyping(document.activeElement)) {
+      if (event.key === 'Escape' && !event.target.closest('dialog')) event.target.blur()
+      return false
+    }
+    if (document.querySelector('dialog[open]')) return typeOn(event)
+    if (prefixed && Date.now() - prefixed < PREFIX) {
+      prefixed = 0
+      return go(event.key)
+    }
+    prefixed = 0
+    var act = Object.prototype.hasOwnProperty.call(KEYS, event.key) ? KEYS[event.key] : null
+    return act ? act() : false
+  }
+
+  // A letter typed on a result goes on in the field.
+  function typeOn(event) {
+    var field = event.key.length === 1 && event.target.matches('a.hit') && byId('search-text')
+    if (field) field.focus()
+    return false
+  }
+
+  document.addEventListener('keydown', function (event) {
+    if (event.isComposing || event.defaultPrevented) return
+    if (handle(event)) event.preventDefault()
+  })
+
+  // --- pointers ------------------------------------------------------------------------------------------------------
+
+  document.addEventListener('click', function (event) {
+    var target = event.target
+    if (!target.closest) return
+    if (target.closest('#search-open') && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
+      event.preventDefault()
+      openDialog('search-dialog')
+    } else if (target.closest('[data-close]') || (target.tagName === 'DIALOG' && isOutside(target, event))) {
+      target.closest('dialog').close()
+    }
+  })
+
+  function isOutside(dialog, event) {
+    var box = dialog.getBoundingClientRect()
+    return event.clientX < box.left || event.clientX > box.right || event.clientY < box.top || event.clientY > box.bottom
+  }
+})()

@@ -1,0 +1,100 @@
+"""Writes dradash/api/examples.json, the examples of the OpenAPI document: `python -m tests.api_examples`.
+
+The simulated cluster's demo runs for a while; its changes go into a model, and every endpoint is asked once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from typing import Any, Final
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dradash.settings")
+
+import django
+from django.test import Client
+
+from dradash.api.endpoints import ENDPOINTS
+from dradash.api.openapi import EXAMPLES
+from dradash.api.schemas import ROOT
+from dradash.reader import current
+from dradash.store.model import VERDICTS
+from tests import build
+from tests.scene import Scene
+from tests.simworld import scenario
+
+SECONDS: Final = 4.0
+SPEED: Final = 25.0
+ROWS: Final = 2
+
+
+def watched() -> Scene:
+    """The demo after 100 of its seconds."""
+    with scenario("demo", speed=SPEED) as world:
+        time.sleep(SECONDS)
+        rows = list(world.eyes.rows)
+    scene = Scene()
+    for at, _, type_, obj in rows:
+        scene.now = build.NOW + round(at * SPEED, 3)
+        scene.model.apply(scene.epoch, [build.write(obj, type_)], [], scene.now)
+    scene.judge()
+    scene.look()
+    return scene
+
+
+def subjects(scene: Scene) -> dict[str, str]:
+    """What is shown of each kind: a pod that negotiates, its claim, a node that refuses it."""
+    with scene.web.follower.world() as world:
+        key = next(
+            k for k, v in sorted(world.verdicts.items()) if v.outcome == "Waiting" and k in world.cluster.contexts
+        )
+        claim = world.verdicts[key].claims[0]
+        return {
+            "pods": key,
+            "claims": f"{key.partition('/')[0]}/{claim.claim}",
+            "negotiations": key,
+            "nodes": min(world.cluster.nodes.by_name),
+            "classes": claim.resource_class,
+            "drivers": claim.driver,
+        }
+
+
+def address(path: str, known: dict[str, str], finding: str) -> str:
+    namespace, _, name = known.get(path.split("/")[1], "").rpartition("/")
+    filled = path.replace("{namespace}", namespace).replace("{name}", name).replace("{id}", finding)
+    return ROOT + filled
+
+
+def shortened(value: Any) -> Any:
+    """Lists cut to a few rows, names to a few: an example is to be read. The nine steps of a verdict stay."""
+    if isinstance(value, dict):
+        return {k: shortened(v) for k, v in value.items()}
+    if isinstance(value, list):
+        is_steps = bool(value) and isinstance(value[0], dict) and "point" in value[0]
+        return [shortened(v) for v in (value if is_steps else value[:ROWS])]
+    return value
+
+
+def main() -> None:
+    django.setup()
+    scene = watched()
+    scene.web.doctor.look(scene.now)
+    current.use(scene.web)
+    known, finding = subjects(scene), scene.web.doctor.report().findings[0].id
+    assert scene.model.history(VERDICTS, known["pods"], 0.0, float("inf"), 1)
+    client = Client(headers={"host": "127.0.0.1"})
+    found = {}
+    for endpoint in ENDPOINTS:
+        path = address(endpoint.path, known, finding)
+        more = f"?limit={ROWS}" if endpoint.pageable else "?uid=none&name=" + known["pods"].partition("/")[2]
+        response = client.get(path + (more if endpoint.pageable or endpoint.name == "lookup" else ""))
+        assert response.status_code == 200, (path, response.content)
+        found[endpoint.name] = shortened(response.json())
+    EXAMPLES.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    sys.stdout.write(f"{EXAMPLES}: {len(found)} examples\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""Findings and changes in Chromium: they come by themselves, and stand still when they are told to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from playwright.sync_api import Browser, expect
+
+from tests import build
+from tests.browser.conftest import Site
+from tests.scene import Scene
+
+Show = Callable[[Scene], Site]
+LOST = build.pod("lost", "ml", claims={"gpu": "none"})
+
+
+def make_scene() -> Scene:
+    return Scene(build.node("node-0"), build.namespace("ml"), build.resource_class(), LOST)
+
+
+def test_a_finding_is_resolved_on_the_open_page(browser: Browser, show: Show) -> None:
+    site = show(make_scene())
+    page = site.open(browser, "/doctor")
+    page.get_by_role("link", name="Claim does not exist").click()
+    expect(page.locator("h1")).to_have_text("Claim does not exist")
+    expect(page.locator(".command")).to_have_text("kubectl -n ml get resourceclaim.resource.k8s.io none -o yaml")
+    page.wait_for_selector('#live-state[data-state="live"]')
+    site.scene.put(build.claim("none", "ml"))
+    site.scene.look()
+    site.scene.web.doctor.look()
+    expect(page.locator("#finding")).to_contain_text("Resolved")
+    assert site.complaints == []
+    page.close()
+
+
+def test_a_filter_of_findings_is_in_the_address(browser: Browser, show: Show) -> None:
+    site = show(make_scene())
+    page = site.open(browser, "/doctor")
+    page.get_by_label("Severity").select_option("warning")
+    page.wait_for_url("**/doctor?severity=warning")
+    expect(page.locator("table.findings tbody tr")).to_have_count(1)
+    page.locator("#q").press_sequentially("nothing like it")
+    expect(page.locator("#list")).to_contain_text("No finding matches")
+    assert site.complaints == []
+    page.close()
+
+
+def test_changes_come_until_they_are_paused(browser: Browser, show: Show) -> None:
+    site = show(make_scene())
+    page = site.open(browser, "/changes")
+    site.scene.put(build.node("node-new"))
+    expect(page.locator("table.stream tbody tr").first).to_contain_text("node-new")
+    page.get_by_role("link", name="Pause here").click()
+    expect(page.locator(".stream-state")).to_contain_text("Stands still")
+    site.scene.put(build.node("node-newer"))
+    page.reload()
+    expect(page.locator("table.stream tbody tr").first).to_contain_text("node-new")
+    expect(page.locator("table.stream")).not_to_contain_text("node-newer")
+    page.get_by_role("link", name="Back to the newest").click()
+    expect(page.locator("table.stream tbody tr").first).to_contain_text("node-newer")
+    assert site.complaints == []
+    page.close()

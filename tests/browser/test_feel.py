@@ -1,0 +1,146 @@
+"""While a page is read, updates leave the reader alone: place, focus, open parts, selected text; changes are quiet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests import build, pages
+from tests.browser.conftest import Site
+from tests.pages import NODES, TRAIN
+from tests.scene import Scene
+
+Show = Callable[[Scene], Site]
+POD = "/ns/ml/pods/train"
+
+
+def change(site: Site, page: Page) -> None:
+    """A change that replaces whole blocks of the pod's page, seen when it has come."""
+    site.scene.put(build.context(TRAIN, potential=NODES, selected="node-2", unsuitable={"gpu": ["node-1"]}))
+    expect(page.locator("#negotiation")).to_contain_text("node-2")
+
+
+@pytest.fixture
+def site(show: Show) -> Site:
+    return show(pages.scene())
+
+
+def test_the_scroll_position_is_kept(browser: Browser, site: Site) -> None:
+    page = site.open(browser, POD, viewport={"width": 390, "height": 500})
+    page.evaluate("document.querySelector('#negotiation').scrollIntoView({block: 'center'})")
+    before = page.evaluate("scrollY")
+    assert before > 0
+    change(site, page)
+    assert abs(page.evaluate("scrollY") - before) < 60
+    page.close()
+
+
+def test_the_focus_is_kept(browser: Browser, site: Site) -> None:
+    page = site.open(browser, POD)
+    summary = page.locator("#negotiation summary").first
+    summary.focus()
+    change(site, page)
+    expect(page.locator("#negotiation summary").first).to_be_focused()
+    page.close()
+
+
+def test_open_details_stay_open(browser: Browser, site: Site) -> None:
+    page = site.open(browser, POD)
+    page.locator("#negotiation details summary").first.click()
+    change(site, page)
+    expect(page.locator("#negotiation details").first).to_have_attribute("open", "")
+    page.close()
+
+
+def test_selected_text_stays_selected(browser: Browser, site: Site) -> None:
+    page = site.open(browser, POD)
+    page.evaluate(
+        """() => { const h = document.querySelector('#negotiation h2').firstChild
+             getSelection().setBaseAndExtent(document.querySelector('h1').firstChild, 1, h, 5) }"""
+    )
+    before = page.evaluate("getSelection().toString()")
+    assert len(before) > 5
+    change(site, page)
+    after = page.evaluate("getSelection().toString()")
+    assert after.startswith(before[:3])
+    assert after.endswith(before[-5:])
+    page.close()
+
+
+def test_a_changed_value_is_marked_for_a_moment(browser: Browser, site: Site) -> None:
+    page = site.open(browser, "/pods")
+    page.evaluate(
+        """() => { window.marked = []
+             const look = m => { if (m.target.classList.contains('changed')) marked.push(m.target.textContent) }
+             new MutationObserver(all => all.forEach(look))
+               .observe(document.body, {attributeFilter: ['class'], subtree: true}) }"""
+    )
+    site.scene.put(build.claim("train-gpu", "ml", mode="Immediate"))
+    expect(page.locator("table.pods")).to_contain_text("Unschedulable")
+    page.wait_for_function("marked.some(t => t.includes('Unschedulable'))")
+    expect(page.locator(".changed")).to_have_count(0)
+    page.close()
+
+
+def test_the_mark_does_not_move_for_those_who_want_no_motion(browser: Browser, site: Site) -> None:
+    page = site.open(browser, "/pods", reduced_motion="reduce")
+    page.evaluate("document.querySelector('td').classList.add('changed')")
+    assert page.evaluate("getComputedStyle(document.querySelector('.changed')).animationName") == "none"
+    page.close()
+
+
+def test_a_new_verdict_of_the_open_pod_is_announced_once(browser: Browser, site: Site) -> None:
+    page = site.open(browser, POD)
+    region = page.locator("#announce")
+    expect(region).to_have_attribute("role", "status")
+    expect(region).to_have_text("")
+    site.scene.put(build.claim("train-gpu", "ml", mode="Immediate"))
+    expect(region).to_contain_text("train: Unschedulable.")
+    assert page.locator("main [aria-live]").count() == 0
+    page.close()
+
+
+def test_ages_tick_and_say_the_exact_time_in_both_zones(browser: Browser, site: Site) -> None:
+    page = site.open(browser, POD, timezone_id="America/New_York", locale="en-GB")
+    before = page.locator("#freshness time").first.text_content()
+    page.wait_for_function("t => document.querySelector('#freshness time').textContent !== t", arg=before)
+    age = page.locator("#headline time[data-age]").first
+    age.hover()
+    title = age.get_attribute("title") or ""
+    assert "UTC" in title
+    assert "EST" in title or "GMT-5" in title
+    page.keyboard.press("x")
+    expect(age).to_contain_text("/2026")
+    page.close()
+
+
+def test_what_is_copied_is_the_command(browser: Browser, site: Site) -> None:
+    context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
+    page = context.new_page()
+    page.goto(site.url + POD)
+    page.get_by_role("button", name="kubectl get").first.click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == "kubectl -n ml get pod train -o yaml"
+    context.close()
+
+
+def test_a_wall_screen_is_live_and_shows_no_controls(browser: Browser, site: Site) -> None:
+    page = site.open(browser, "/?kiosk=1")
+    expect(page.locator(".sections")).to_be_hidden()
+    expect(page.locator("#search-open")).to_be_hidden()
+    normal = 15
+    assert page.evaluate("parseFloat(getComputedStyle(document.body).fontSize)") > normal
+    site.scene.put(build.pod("another", "ml", claims={"gpu": "absent"}))
+    expect(page.locator("#totals")).to_contain_text("3")
+    page.close()
+
+
+def test_paper_has_no_controls(browser: Browser, site: Site) -> None:
+    page = site.open(browser, POD)
+    page.emulate_media(media="print")
+    for part in (".top", ".copy", ".foot"):
+        expect(page.locator(part).first).to_be_hidden()
+    expect(page.locator("h1")).to_be_visible()
+    page.close()

@@ -1,0 +1,130 @@
+"""The keyboard alone: search from everywhere, rows, pages, help; and never while somebody types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests import build, pages
+from tests.browser.conftest import Site
+from tests.pages import TRAIN
+from tests.scene import Scene
+
+Show = Callable[[Scene], Site]
+
+
+@pytest.fixture
+def site(show: Show) -> Site:
+    return show(pages.scene())
+
+
+@pytest.mark.parametrize("keys", ["/", "Control+k"])
+def test_search_opens_finds_and_goes_by_key(browser: Browser, site: Site, keys: str) -> None:
+    page = site.open(browser, "/claims")
+    page.keyboard.press(keys)
+    expect(page.locator("#search-text")).to_be_focused()
+    page.keyboard.type("pod/train -n ml")
+    expect(page.locator("#search-results")).to_contain_text("1 result")
+    page.keyboard.press("ArrowDown")
+    expect(page.locator("#search-results a.hit").first).to_be_focused()
+    page.keyboard.press("ArrowUp")
+    expect(page.locator("#search-text")).to_be_focused()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/ns/ml/pods/train")
+    assert site.complaints == []
+    page.close()
+
+
+def test_escape_closes_the_search_and_gives_the_focus_back(browser: Browser, site: Site) -> None:
+    page = site.open(browser, "/pods")
+    page.locator("main table a").first.focus()
+    page.keyboard.press("/")
+    page.keyboard.type("tr")
+    expect(page.locator("#search-results a.hit").first).to_be_visible()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Escape")
+    expect(page.locator("#search-dialog")).to_be_hidden()
+    expect(page.locator("main table a").first).to_be_focused()
+    page.close()
+
+
+def test_what_is_typed_in_the_search_survives_updates(browser: Browser, site: Site) -> None:
+    page = site.open(browser, "/search")
+    page.locator("#search-q").press_sequentially("tra")
+    page.wait_for_url("**/search?q=tra")
+    expect(page.locator("#found")).to_contain_text("train-gpu")
+    site.scene.put(build.pod("trainer", "ml", claims={"gpu": "train-gpu"}))
+    expect(page.locator("#found")).to_contain_text("trainer")
+    expect(page.locator("#search-q")).to_have_value("tra")
+    expect(page.locator("#search-q")).to_be_focused()
+    page.close()
+
+
+def test_an_open_search_survives_updates_of_the_page(browser: Browser, site: Site) -> None:
+    page = site.open(browser, "/pods")
+    page.keyboard.press("/")
+    page.keyboard.type("train")
+    expect(page.locator("#search-results a.hit").first).to_be_visible()
+    site.scene.delete(TRAIN)
+    expect(page.locator("table.pods tbody tr")).to_have_count(1)
+    expect(page.locator("#search-text")).to_have_value("train")
+    expect(page.locator("#search-text")).to_be_focused()
+    page.close()
+
+
+def test_without_script_search_is_a_link_and_a_form(browser: Browser, site: Site) -> None:
+    page = browser.new_page(java_script_enabled=False)
+    page.goto(site.url + "/pods")
+    page.locator("#search-open").click()
+    page.locator("#search-q").fill("zone=a")
+    page.get_by_role("button", name="Search").click()
+    expect(page.locator("#found")).to_contain_text("node-0")
+    page.close()
+
+
+def test_j_and_k_go_through_rows_and_enter_opens(browser: Browser, site: Site) -> None:
+    page = site.open(browser, "/claims")
+    links = page.locator("table.rows tbody th a")
+    page.keyboard.press("j")
+    expect(links.nth(0)).to_be_focused()
+    page.keyboard.press("j")
+    expect(links.nth(1)).to_be_focused()
+    page.keyboard.press("k")
+    expect(links.nth(0)).to_be_focused()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/ns/ml/claims/*")
+    page.close()
+
+
+def test_g_and_a_letter_go_to_each_section(browser: Browser, site: Site) -> None:
+    page = site.open(browser, "/")
+    for key, path in page.eval_on_selector_all("a[data-go]", "all => all.map(a => [a.dataset.go, a.pathname])"):
+        page.keyboard.press("g")
+        page.keyboard.press(key)
+        page.wait_for_url(site.url + path)
+        page.wait_for_selector('#live-state[data-state="live"]')
+    page.close()
+
+
+def test_the_keys_are_listed(browser: Browser, site: Site) -> None:
+    page = site.open(browser, "/pods")
+    page.keyboard.press("?")
+    expect(page.locator("#keys-dialog")).to_be_visible()
+    expect(page.locator("#keys-dialog")).to_contain_text("next row")
+    page.keyboard.press("Escape")
+    expect(page.locator("#keys-dialog")).to_be_hidden()
+    page.close()
+
+
+def test_no_key_is_taken_while_somebody_types(browser: Browser, site: Site) -> None:
+    page = site.open(browser, "/pods")
+    page.keyboard.press("f")
+    expect(page.locator("#q")).to_be_focused()
+    page.keyboard.type("jk/?gpx")
+    expect(page.locator("#q")).to_have_value("jk/?gpx")
+    expect(page.locator("dialog[open]")).to_have_count(0)
+    page.keyboard.press("Escape")
+    expect(page.locator("#q")).not_to_be_focused()
+    page.close()

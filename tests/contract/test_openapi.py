@@ -1,0 +1,142 @@
+"""The OpenAPI document is one, tells the truth (Schemathesis asks), and keeps what was released."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import pytest
+from openapi_spec_validator import validate
+
+from dradash.api import openapi, urls
+from dradash.api.endpoints import ENDPOINTS
+from dradash.reader import current
+from tests import pages
+from tests.browser.conftest import _Server
+
+RELEASED: Final = Path(__file__).parent / "data" / "api-v1.json"
+THERE: Final = {
+    "pods": ["train", "new", "nobody"],
+    "claims": ["held", "train-gpu"],
+    "negotiations": ["train"],
+    "nodes": ["node-0", "node-1"],
+    "classes": ["gpu", "nic"],
+    "drivers": ["gpu.example.com"],
+    "findings": ["claim-not-created.3f82f5c55009"],
+}
+NOT_ASKED: Final = ("watch", "since", "seconds", "instance", "cursor")  # streams, and what only an answer knows
+
+
+@pytest.fixture(autouse=True)
+def scene() -> Iterator[None]:
+    made = pages.scene()
+    made.look()
+    made.web.doctor.look(made.now + 900)
+    current.use(made.web)
+    yield
+    current.use(None)
+
+
+def _document() -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(openapi.document())
+    return document
+
+
+# --- the document ----------------------------------------------------------------------------------------------------
+
+
+def test_it_is_openapi_3_1() -> None:
+    validate(_document())
+    assert _document()["openapi"] == "3.1.0"
+
+
+def test_every_address_is_in_it_and_nothing_else() -> None:
+    served = {str(p.pattern) for p in urls.urlpatterns} - {"openapi.json", "", "^(?P<path>.*)$"}
+    assert served == {re.sub(r"\{(\w+)\}", r"<str:\1>", p).lstrip("/") for p in _document()["paths"]}
+
+
+def test_every_answer_has_an_example_of_the_simulated_cluster_that_fits() -> None:
+    assert set(openapi.examples()) == {e.name for e in ENDPOINTS}
+    for endpoint in ENDPOINTS:
+        msgspec.convert(openapi.examples()[endpoint.name], endpoint.result, strict=True)
+
+
+def _lost(now: dict[str, Any]) -> list[str]:
+    released = json.loads(RELEASED.read_text(encoding="utf-8"))
+    return [
+        f"{of} {name}"
+        for part, groups in released.items()
+        for of, members in groups.items()
+        for name, type_ in members.items()
+        if now[part].get(of, {}).get(name) != type_
+    ]
+
+
+def test_what_was_released_is_still_there_with_its_type() -> None:
+    """A field or parameter may come; none may go or change. `python -m tests.contract.release_api` adds new ones."""
+    assert _lost(openapi.released()) == []
+
+
+def test_the_comparison_notices_what_is_lost_or_changed() -> None:
+    changed = openapi.released()
+    del changed["schemas"]["PodRow"]["outcome"]
+    changed["schemas"]["ClaimRow"]["pods"] = '{"type": "string"}'
+    del changed["parameters"]["/pods"]["reason"]
+    assert set(_lost(changed)) == {"PodRow outcome", "ClaimRow pods", "/pods reason"}
+
+
+# --- Schemathesis ----------------------------------------------------------------------------------------------------
+
+
+def _askable() -> dict[str, Any]:
+    """The document without what opens a stream, and without cursors: only an answer hands those out.
+
+    What is in the path is of the scene: otherwise nearly every answer would be a 404.
+    """
+    document = _document()
+    for path, operation in document["paths"].items():
+        known = [p for p in operation["get"]["parameters"] if p["name"] not in NOT_ASKED]
+        for parameter in known:
+            if parameter["in"] == "path":
+                names = ["ml"] if parameter["name"] == "namespace" else THERE[path.split("/")[1]]
+                parameter["schema"] = {"type": "string", "enum": names}
+        operation["get"]["parameters"] = known
+    return document
+
+
+@pytest.fixture
+def server() -> Iterator[str]:
+    running = _Server()
+    running.start()
+    yield f"http://127.0.0.1:{running.port}"
+    running.stop()
+
+
+def test_every_request_is_answered_as_the_document_says(server: str, tmp_path: Path) -> None:
+    """Valid requests, requests that break the document's rules, other methods: all over HTTP."""
+    document = tmp_path / "openapi.json"
+    document.write_text(json.dumps(_askable()))
+    command: list[str | Path] = [
+        Path(sys.executable).with_name("schemathesis"),
+        "run",
+        document,
+        "--url",
+        f"{server}/api/v1",
+    ]
+    options = ["--phases=examples,coverage,fuzzing", "--max-examples=8", "--seed=1", "--generation-database=none"]
+    asked = subprocess.run(
+        [*command, *options, "--request-timeout=10", "--no-color"],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert asked.returncode == 0, asked.stdout[-6000:] + asked.stderr[-2000:]
+    assert re.search(r"\b[1-9]\d* generated", asked.stdout), asked.stdout[-2000:]

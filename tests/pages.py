@@ -1,0 +1,83 @@
+"""Every page in one table: what page tests, browser tests, walks, screenshots and the bench go through.
+
+A new page is a line here: it is then checked in every state, by axe-core, by the HTML parser, at each width.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+from django.urls import Resolver404, resolve
+
+from tests import build
+from tests.scene import Scene
+
+NAMESPACE: Final = "ml"
+NODES: Final = [f"node-{i}" for i in range(8)]
+TRAIN: Final = build.pod("train", NAMESPACE, claims={"gpu": "train-gpu"}, labels={"app": "train"})
+NEW: Final = build.pod("new", NAMESPACE, templates={"nic": "nic"})
+CLAIM: Final = build.claim("train-gpu", NAMESPACE, ownerReferences=[build.owner(TRAIN)])
+HELD: Final = build.claim("held", NAMESPACE, allocation=build.allocation("node-0"), reserved_for=[TRAIN])
+SUITABLE: Final = build.with_labels(zone="a")
+
+
+class PageLine(msgspec.Struct, frozen=True):
+    """shows: words that must be on it with `scene`. kinds: what it is about, by plural; is_object: it shows one."""
+
+    path: str
+    shows: tuple[str, ...]
+    kinds: tuple[str, ...] = ()
+    is_object: bool = False
+    is_list: bool = False
+
+
+_ALL: Final = (
+    PageLine("/", ("Pending pods", "Claims by state", "Watched kinds"), ("pods", "resourceclaims")),
+    PageLine("/pods", ("train", "Namespace"), ("pods",), is_list=True),
+    PageLine("/ns/ml/pods/train", ("train", "Must act next", "PreEnqueue"), ("pods",), is_object=True),
+    PageLine("/ns/ml/pods/train/nodes", ("4 nodes: pass",), ("pods",), is_object=True),
+    PageLine("/claims", ("train-gpu", "held"), ("resourceclaims",), is_list=True),
+    PageLine("/ns/ml/claims/held", ("held", "Reserved"), ("resourceclaims",), is_object=True),
+    PageLine("/search?q=train", ("train-gpu",)),
+    PageLine("/negotiations", ("train",), ("podschedulingcontexts",), is_list=True),
+    PageLine("/nodes", ("node-0",), ("nodes",), is_list=True),
+    PageLine("/nodes/node-1", ("node-1",), ("nodes",), is_object=True),
+    PageLine("/classes", ("gpu",), ("resourceclasses",), is_list=True),
+    PageLine("/classes/gpu", ("gpu",), ("resourceclasses",), is_object=True),
+    PageLine("/drivers", ("gpu.example.com",), ("resourceclasses",), is_list=True),
+    PageLine("/drivers/gpu.example.com", ("gpu.example.com",), ("resourceclasses",), is_object=True),
+    PageLine("/doctor", ("Doctor",), is_list=True),
+    PageLine("/changes", ("Changes",), is_list=True),
+    PageLine("/about", ("About",)),
+)
+
+
+def served() -> list[PageLine]:
+    """Those that there is an address for."""
+    return [line for line in _ALL if _is_served(line.path.partition("?")[0])]
+
+
+def _is_served(path: str) -> bool:
+    try:
+        resolve(path)
+    except Resolver404:
+        return False
+    return True
+
+
+def scene() -> Scene:
+    """Something of everything: a negotiation under way, a pod that is blocked, a claim in use, a class, drivers."""
+    made = Scene(
+        *(build.node(n, labels={"zone": "ab"[i % 2]}) for i, n in enumerate(NODES)),
+        build.namespace(NAMESPACE),
+        build.resource_class(suitable=SUITABLE),
+        build.resource_class("nic", driver="nic.example.com"),
+        build.template("nic", NAMESPACE, resource_class="nic"),
+        TRAIN,
+        NEW,
+        CLAIM,
+        HELD,
+    )
+    made.put(build.context(TRAIN, potential=NODES, selected="node-0", unsuitable={"gpu": ["node-1"]}))
+    return made

@@ -1,0 +1,251 @@
+"""What an answer of the API has around it: ETag, compression, NDJSON, the past, who may ask, links from pages."""
+
+from __future__ import annotations
+
+import dataclasses
+import gzip
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.test import Client, override_settings
+
+from dradash.api.endpoints import ENDPOINTS
+from dradash.reader import current
+from dradash.reader.moment import show
+from dradash.store.model import StoreUnavailable
+from tests import build, pages
+from tests.pages import PageLine
+from tests.scene import Scene
+
+ROOT = "/api/v1"
+
+
+@pytest.fixture
+def scene() -> Iterator[Scene]:
+    made = pages.scene()
+    made.look()
+    made.web.doctor.look(made.now + 900)
+    current.use(made.web)
+    yield made
+    current.use(None)
+
+
+def ask(path: str, **headers: str) -> Any:
+    return Client().get(ROOT + path, headers={k.replace("_", "-"): v for k, v in headers.items()})
+
+
+# --- ETag, bytes -----------------------------------------------------------------------------------------------------
+
+
+def test_an_unchanged_answer_is_304_and_a_changed_one_is_not(scene: Scene) -> None:
+    tag = ask("/pods").headers["ETag"]
+    again = ask("/pods", if_none_match=f'"other", {tag}')
+    assert (again.status_code, again.content) == (304, b"")
+    assert ask("/pods?q=x", if_none_match=tag).status_code == 200
+    scene.put(build.pod("more", "ml", claims={"c": "none"}))
+    scene.look()
+    assert ask("/pods", if_none_match=tag).status_code == 200
+
+
+def test_a_304_reads_nothing(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    tag = ask("/pods").headers["ETag"]
+    monkeypatch.setattr("dradash.api.pods.row_of", lambda _: 1 / 0)
+    assert ask("/pods", if_none_match=tag).status_code == 304
+
+
+def test_findings_have_a_new_etag_when_the_doctor_finds_others(scene: Scene) -> None:
+    tag = ask("/findings").headers["ETag"]
+    scene.delete(pages.NEW)
+    scene.look()
+    assert ask("/findings", if_none_match=tag).status_code == 200
+
+
+@pytest.mark.usefixtures("scene")
+def test_answers_are_compressed_for_who_can_read_that() -> None:
+    response = ask("/nodes", accept_encoding="gzip")
+    assert response.headers["Content-Encoding"] == "gzip"
+    assert json.loads(gzip.decompress(response.content))["total"]["count"] == 8
+
+
+@pytest.mark.usefixtures("scene")
+def test_a_list_is_streamed_as_lines_to_its_end_or_to_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dradash.api.serving.STREAMED", 3)
+    response = ask("/nodes", accept="application/x-ndjson")
+    assert response.headers["Content-Type"] == "application/x-ndjson"
+    rows = [json.loads(line) for line in b"".join(response).splitlines()]
+    assert [r["name"] for r in rows] == pages.NODES
+    five = b"".join(ask("/nodes?limit=5&fields=name", accept="application/x-ndjson")).splitlines()
+    assert [json.loads(line) for line in five] == [{"name": n} for n in pages.NODES[:5]]
+    assert ask("/nodes?limit=0", accept="application/x-ndjson").status_code == 400
+
+
+@pytest.mark.usefixtures("scene")
+def test_reasons_are_listed_with_meaning_and_remedy() -> None:
+    rows = ask("/reasons").json()["items"]
+    assert {"ClaimInUse", "NodeUnsuitable", "Other"} <= {r["code"] for r in rows}
+    assert all(r["meaning"] and r["remedy"] for r in rows)
+
+
+# --- resources -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("scene")
+def test_a_verdict_tells_steps_groups_and_effects() -> None:
+    verdict = ask("/pods/ml/train/verdict").json()
+    assert [s["point"] for s in verdict["steps"]][:3] == ["PreEnqueue", "PreFilter", "Filter"]
+    groups = verdict["steps"][2]["groups"]
+    assert sum(g["count"] for g in groups) == verdict["nodesTotal"] == 8
+    assert {g["reason"]["code"] for g in groups if g["reason"]} == {"ClassFilterExcluded"}
+    assert verdict["agreement"] == {}
+
+
+@pytest.mark.usefixtures("scene")
+def test_a_negotiation_is_told_in_rounds() -> None:
+    talk = ask("/negotiations/ml/train").json()
+    assert [t["kind"] for t in talk["rounds"][0]["turns"]][-3:] == ["Proposed", "Selected", "Answered"]
+    assert talk["unsuitable"] == {"gpu": ["node-1"]}
+    assert talk["negotiation"]["moves"][0]["actor"] == "gpu.example.com"
+
+
+@pytest.mark.usefixtures("scene")
+def test_a_node_says_of_each_waiting_pod_whether_it_fits() -> None:
+    here = {p["pod"]: p for p in ask("/nodes/node-1").json()["pods"]}
+    assert here["ml/train"]["fits"] is False
+    assert here["ml/train"]["reason"]["code"] == "ClassFilterExcluded"
+    assert here["ml/new"]["fits"] is None
+
+
+def test_what_is_gone_answers_with_its_last_state(scene: Scene) -> None:
+    scene.delete(pages.HELD, pages.TRAIN)
+    scene.look()
+    claim = ask("/claims/ml/held").json()
+    assert claim["gone"] == show(scene.now)
+    assert claim["claim"]["name"] == "held"
+    assert ask("/pods/ml/train").json()["gone"] == show(scene.now)
+    assert ask("/pods/ml/train/verdict").json()["outcome"] == "Waiting"
+    assert ask("/pods/ml/train/history").json()["items"]
+
+
+@pytest.mark.usefixtures("scene")
+def test_an_alerts_labels_lead_to_the_page() -> None:
+    found = ask("/lookup?namespace=ml&pod=train&resourceclaim=held&node=node-1").json()["items"]
+    assert [f["page"] for f in found] == ["/ns/ml/pods/train", "/ns/ml/claims/held", "/nodes/node-1"]
+    assert ask("/lookup?uid=uid-ml-train").json()["items"][0]["key"] == "ml/train"
+    assert {f["kind"] for f in ask("/lookup?name=train&namespace=ml").json()["items"]} == {
+        "pods",
+        "podschedulingcontexts",
+    }
+    assert ask("/lookup?namespace=ml&pod=nobody").json()["items"] == []
+
+
+@pytest.mark.usefixtures("scene")
+def test_health_says_unknown_and_not_zero() -> None:
+    health = ask("/health").json()
+    assert health["state"] == "live"
+    assert {k["kind"]: k["objects"] for k in health["kinds"]}["nodes"] == 8
+
+
+def test_a_kind_that_is_not_known_has_no_count() -> None:
+    made = Scene(synced=["pods"])
+    made.look()
+    current.use(made.web)
+    assert {k["kind"]: k["objects"] for k in ask("/health").json()["kinds"]}["resourceclaims"] is None
+    assert "resourceclaims" not in ask("/stats").json()["objects"]
+    current.use(None)
+
+
+def test_before_anything_was_read_the_answer_is_503_with_a_retry() -> None:
+    current.use(current.build(Scene().model))
+    response = ask("/pods")
+    assert (response.status_code, response.headers["Retry-After"]) == (503, "2")
+    assert ask("/health").json()["state"] == "loading"
+    current.use(None)
+
+
+def test_a_store_that_is_away_is_a_problem_where_it_is_needed(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(*_: object) -> None:
+        raise StoreUnavailable("Redis is away")
+
+    monkeypatch.setattr(scene.model, "changes_before", away)
+    assert ask("/changes").json()["detail"] == "Redis is away"
+    assert ask("/pods").status_code == 200
+
+
+# --- the past --------------------------------------------------------------------------------------------------------
+
+
+def test_at_answers_as_it_was_then(scene: Scene) -> None:
+    before = scene.now
+    scene.now += 60
+    scene.delete(pages.NEW)
+    scene.look()
+    assert [p["name"] for p in ask("/pods").json()["items"]] == ["train"]
+    past = ask(f"/pods?sort=pod&at={show(before)}")
+    assert [p["name"] for p in past.json()["items"]] == ["new", "train"]
+    assert ask(f"/pods/ml/new?at={show(before)}").json()["gone"] is None
+
+
+@pytest.mark.usefixtures("scene")
+@pytest.mark.parametrize("at", ["2001-01-01T00:00:00Z", "2199-01-01T00:00:00Z"])
+def test_a_moment_that_cannot_be_shown_is_a_problem(at: str) -> None:
+    for path in ("/pods", "/pods/ml/train", "/findings", "/stats"):
+        response = ask(f"{path}?at={at}")
+        assert response.status_code == 404
+        assert response.json()["type"] == "urn:dradash:problem:no-such-moment"
+
+
+# --- who may ask -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("scene")
+def test_a_token_is_asked_for_and_taken_as_bearer() -> None:
+    word = "as long as it is"
+    with override_settings(DRADASH=dataclasses.replace(settings.DRADASH, auth="token", auth_token=word)):
+        refused = ask("/pods")
+        assert refused.status_code == 401
+        assert refused.headers["Content-Type"] == "application/problem+json"
+        assert refused.headers["WWW-Authenticate"].startswith("Bearer")
+        assert refused.json()["type"] == "urn:dradash:problem:not-signed-in"
+        assert ask("/openapi.json").status_code == 401
+        assert ask("/pods", authorization=f"Bearer {word}").status_code == 200
+
+
+# --- pages -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("scene")
+@pytest.mark.parametrize("line", pages.served(), ids=lambda line: line.path)
+def test_every_page_links_to_its_json(line: PageLine) -> None:
+    html = Client().get(line.path).content.decode()
+    found = re.search(r'<a href="(/api/v1/[^"]*)" rel="alternate" type="application/json">', html)
+    assert found, "no link"
+    response = Client().get(found[1].replace("&amp;", "&"))
+    assert response.status_code == 200
+    assert response.headers["Content-Type"] == "application/json"
+
+
+@pytest.mark.usefixtures("scene")
+@pytest.mark.parametrize(
+    ("page", "there"),
+    [
+        ("/pods?ns=ml&reason=x+y&sort=-fit&page=2&kiosk=1", "/pods?namespace=ml&amp;reason=x+y&amp;sort=-fit"),
+        ("/claims?state=Reserved", "/claims?state=Reserved"),
+        ("/doctor?severity=error&ns=ml", "/findings?severity=error&amp;namespace=ml"),
+    ],
+)
+def test_the_link_carries_the_pages_filters(page: str, there: str) -> None:
+    assert f'href="{ROOT}{there}"' in Client().get(page).content.decode()
+
+
+@pytest.mark.usefixtures("scene")
+def test_the_page_about_the_api_shows_every_resource_and_needs_no_other_site() -> None:
+    html = Client().get(f"{ROOT}/").content.decode()
+    for endpoint in ENDPOINTS:
+        assert f"GET /api/v1{endpoint.path}" in html
+    assert not re.search(r'(?:src|href)="(?:https?:)?//', html)
+    assert "<style" not in html
+    assert " style=" not in html

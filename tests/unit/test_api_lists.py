@@ -1,0 +1,242 @@
+"""Lists over HTTP: filters, orders, fields, cursors, totals, what is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from dradash.api.endpoints import ENDPOINTS
+from dradash.reader import current
+from tests import build, pages
+from tests.scene import Scene
+
+ROOT = "/api/v1"
+
+
+@pytest.fixture
+def scene() -> Iterator[Scene]:
+    made = pages.scene()
+    made.look()
+    made.now += 900
+    made.web.doctor.look(made.now)
+    current.use(made.web)
+    yield made
+    current.use(None)
+
+
+def get(path: str, status: int = 200, **headers: str) -> Any:
+    response = Client().get(ROOT + path, headers=headers)
+    assert response.status_code == status, response.content[:500]
+    if status >= 400:
+        assert response.headers["Content-Type"] == "application/problem+json"
+    return response.json()
+
+
+def names(path: str) -> list[str]:
+    return [row["name"] for row in get(path)["items"]]
+
+
+@pytest.mark.usefixtures("scene")
+def test_pods_carry_codes_beside_the_schedulers_own_words() -> None:
+    new = next(p for p in get("/pods")["items"] if p["name"] == "new")
+    assert new["outcome"] == "Blocked"
+    assert new["reasonCodes"] == ["ClaimNotCreated"]
+    assert new["reasons"] == [{"code": "ClaimNotCreated", "text": 'pod "ml/new": ResourceClaim not created yet'}]
+    assert new["actsNext"]["who"] == "claim controller"
+    assert (new["url"], new["page"]) == ("/api/v1/pods/ml/new", "/ns/ml/pods/new")
+
+
+@pytest.mark.usefixtures("scene")
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("reason=ClaimNotCreated", ["new"]),
+        ("reason=excluded+by+resource+class+node+filter", ["train"]),
+        ("reason=ClaimInUse", []),
+        ("outcome=Waiting", ["train"]),
+        ("namespace=other", []),
+        ("namespace=ml&q=TRAI", ["train"]),
+        ("class=gpu", ["train"]),
+        ("driver=gpu.example.com", ["train"]),
+        ("node=node-0", ["train"]),
+        ("waiting=1s", ["new", "train"]),
+        ("sort=pod", ["new", "train"]),
+        ("sort=-pod", ["train", "new"]),
+    ],
+)
+def test_pods_are_filtered_and_sorted_as_on_the_page(query: str, found: list[str]) -> None:
+    assert names(f"/pods?{query}") == found
+
+
+@pytest.mark.usefixtures("scene")
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("/claims?state=Reserved", ["held"]),
+        ("/claims?class=gpu&q=train", ["train-gpu"]),
+        ("/negotiations?driver=gpu.example.com", ["train"]),
+        ("/negotiations?node=node-7&state=Allocate", ["train"]),
+        ("/nodes?class=gpu&q=node-0", ["node-0"]),
+        ("/nodes?label=zone=a&limit=1", ["node-0"]),
+        ("/nodes?state=cordoned", []),
+        ("/classes?driver=nic.example.com", ["nic"]),
+        ("/drivers?q=nic", ["nic.example.com"]),
+    ],
+)
+def test_other_lists_are_filtered_too(path: str, found: list[str]) -> None:
+    assert names(path) == found
+
+
+@pytest.mark.usefixtures("scene")
+def test_findings_changes_and_nodes_of_a_verdict_are_filtered() -> None:
+    assert {f["code"] for f in get("/findings?code=claim-not-created")["items"]} == {"claim-not-created"}
+    assert get("/findings?code=claim-missing")["items"] == []
+    assert {c["kind"] for c in get("/changes?kind=nodes")["items"]} == {"nodes"}
+    refused = get("/pods/ml/train/verdict/nodes?reason=ClassFilterExcluded")["items"]
+    assert [n["node"] for n in refused] == ["node-1", "node-3", "node-5", "node-7"]
+    assert len(get("/pods/ml/train/verdict/nodes?passes=1")["items"]) == 4
+    assert len(get("/pods/ml/train/verdict/nodes?passes=0")["items"]) == 4
+
+
+@pytest.mark.usefixtures("scene")
+def test_fields_leaves_the_rest_out_and_names_what_there_is() -> None:
+    assert get("/pods?fields=name,outcome&sort=pod")["items"] == [
+        {"name": "new", "outcome": "Blocked"},
+        {"name": "train", "outcome": "Waiting"},
+    ]
+    assert set(get("/pods/ml/train?fields=pod,gone")) == {"pod", "gone"}
+    refused = get("/pods?fields=name,nothing", 400)
+    assert "nothing" in refused["detail"]
+    assert "reasonCodes" in refused["allowed"]
+
+
+@pytest.mark.usefixtures("scene")
+@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda e: e.name)
+def test_an_unknown_parameter_is_refused_with_the_known_ones_named(endpoint: Any) -> None:
+    path = endpoint.path.replace("{namespace}", "ml").replace("{name}", "train").replace("{id}", "x")
+    refused = get(f"{path}?colour=red", 400)
+    assert refused["type"] == "urn:dradash:problem:unknown-parameter"
+    assert refused["allowed"] == [p.name for p in endpoint.params]
+
+
+@pytest.mark.usefixtures("scene")
+@pytest.mark.parametrize(
+    "query",
+    [
+        "limit=0",
+        "limit=1001",
+        "limit=ten",
+        "limit=\u0661",
+        "sort=colour",
+        "outcome=Happy",
+        "waiting=soon",
+        "waiting=1m2s",
+        "at=yesterday",
+        "cursor=x",
+        "cursor=W10",
+        "limit=1&limit=2",
+        "since=3",
+        "limit=",
+        "at=",
+        "outcome=",
+        "watch=maybe",
+        "q=" + "x" * 301,
+    ],
+)
+def test_values_that_cannot_be_used_are_refused(query: str) -> None:
+    assert get(f"/pods?{query}", 400)["type"].startswith("urn:dradash:problem:bad-")
+
+
+@pytest.mark.usefixtures("scene")
+def test_what_is_not_there_and_what_is_not_read_only_is_a_problem() -> None:
+    assert get("/pods/ml/nobody", 404)["type"] == "urn:dradash:problem:not-found"
+    assert get("/nothing", 404)["type"] == "urn:dradash:problem:not-found"
+    response = Client(enforce_csrf_checks=True).post(f"{ROOT}/pods")
+    assert (response.status_code, response.headers["Allow"]) == (405, "GET, HEAD")
+    assert response.json()["type"] == "urn:dradash:problem:wrong-method"
+    assert Client().head(f"{ROOT}/pods").status_code == 200
+
+
+def test_a_mistake_of_ours_is_a_problem_without_its_details(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dradash.api.pods.row_of", lambda _: 1 / 0)
+    assert "division" not in json.dumps(get("/pods", 500))
+
+
+# --- cursors ---------------------------------------------------------------------------------------------------------
+
+
+def _walk(scene: Scene, query: str, between: Any) -> list[str]:
+    seen: list[str] = []
+    cursor = ""
+    for step in range(100):
+        page = get(f"/pods?limit=3&{query}{cursor}")
+        seen += [row["name"] for row in page["items"]]
+        if page["next"] is None:
+            return seen
+        cursor = f"&cursor={page['next']}"
+        between(step)
+    raise AssertionError("no end")
+
+
+@pytest.fixture
+def many() -> Iterator[Scene]:
+    made = Scene(*build.nodes(2), *(_pod(i) for i in range(20)))
+    made.look()
+    current.use(made.web)
+    yield made
+    current.use(None)
+
+
+def _pod(i: int) -> build.Obj:
+    return build.pod(f"pod-{i:03}", "ml", claims={"c": "none"}, created=f"2026-11-30T04:{i % 60:02}:00Z")
+
+
+@pytest.mark.parametrize("name", ["pod", "since", "outcome", "actor", "waiting"])
+@pytest.mark.parametrize("minus", ["", "-"])
+def test_pages_together_are_the_list(many: Scene, name: str, minus: str) -> None:
+    query = f"sort={minus}{name}"
+    whole = names(f"/pods?{query}")
+    assert _walk(many, query, lambda _: None) == whole
+    assert len(whole) == 20
+
+
+@pytest.mark.parametrize("query", ["sort=pod", "sort=-pod", "sort=since", "sort=outcome"])
+def test_no_row_that_stays_is_repeated_or_skipped_while_others_come_and_go(many: Scene, query: str) -> None:
+    stays = {f"pod-{i:03}" for i in range(1, 20, 2)}
+
+    def between(step: int) -> None:
+        many.delete(_pod(2 * step))
+        many.put(_pod(100 + step), build.pod(f"a-{step}", "ml", claims={"c": "none"}))
+        many.look()
+
+    seen = _walk(many, query, between)
+    assert len(seen) == len(set(seen))
+    assert stays <= set(seen)
+
+
+def test_a_cursor_belongs_to_its_order(many: Scene) -> None:
+    cursor = get("/pods?limit=3&sort=pod")["next"]
+    assert get(f"/pods?sort=fit&cursor={cursor}", 400)["type"] == "urn:dradash:problem:bad-cursor"
+
+
+def test_totals_say_whether_they_are_exact(many: Scene) -> None:
+    assert get("/pods?limit=3")["total"] == {"count": 20, "exact": True}
+    assert get("/changes?limit=3")["total"]["exact"] is False
+    assert get("/changes?limit=1000")["total"]["exact"] is True
+
+
+def test_changes_are_paged_by_revision_back_to_the_first(many: Scene) -> None:
+    seen: list[int] = []
+    cursor = ""
+    while True:
+        page = get(f"/changes?limit=7{cursor}")
+        seen += [c["revision"] for c in page["items"]]
+        if page["next"] is None:
+            break
+        cursor = f"&cursor={page['next']}"
+    assert seen == sorted(set(seen), reverse=True)
+    assert seen == [c["revision"] for c in get("/changes?limit=1000")["items"]]

@@ -1,0 +1,403 @@
+"""The `dradash` command: what it prints, how it ends, and that a running dradash is asked through its own API."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+import threading
+import tomllib
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from django.test import Client, override_settings
+
+from dradash.cli import main as cli
+from dradash.cli import remote
+from dradash.cli.completion import SHELLS, commands_of
+from dradash.cli.style import Style, safe
+from dradash.cli.tables import age
+from dradash.conf import from_environ
+from dradash.reader import current
+from tests import build
+from tests.scene import Scene
+
+TOKEN = "a-long-enough-token"  # noqa: S105 - of a test's own server
+TRAIN = build.pod("train", "ml", claims={"gpu": "c"})
+LOST = build.pod("lost", "ml", claims={"gpu": "nowhere"})
+BOUND = build.pod("bound", "ml", claims={"gpu": "c"}, node="node-0", phase="Running")
+OBJECTS = (
+    *build.nodes(3),
+    build.resource_class(),
+    TRAIN,
+    LOST,
+    build.claim("c", "ml"),
+    build.context(TRAIN, potential=["node-1"], selected="node-1"),
+)
+
+
+def run(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str, str]:
+    try:
+        status = cli.main(args)
+    except SystemExit as end:
+        status = int(end.code or 0)
+    out, err = capsys.readouterr()
+    return status, out, err
+
+
+# --- explain ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = tmp_path / "dump.yaml"
+    path.write_text(yaml.safe_dump_all([*OBJECTS, BOUND]))
+    return str(path)
+
+
+def test_explain_tells_verdict_who_acts_and_the_negotiation(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = run(capsys, "explain", "ml/train", "-f", file)
+    assert status == 1
+    assert "Pod ml/train: Waiting" in out
+    assert "Must act next: driver gpu.example.com: allocate for node node-1" in out
+    assert "awaited: gpu.example.com for gpu: allocate for node-1" in out
+    assert "\x1b" not in out, "no colours where it is not a terminal"
+
+
+@pytest.mark.parametrize(("pod", "status"), [("ml/bound", 0), ("ml/train", 1), ("ml/lost", 1), ("ml/none", 2)])
+def test_the_exit_status_says_whether_it_is_schedulable(
+    file: str, capsys: pytest.CaptureFixture[str], pod: str, status: int
+) -> None:
+    assert run(capsys, "explain", "-f", file, pod)[0] == status
+
+
+def test_without_a_pod_every_pod_with_claims_is_explained(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, "explain", "-f", file, "-o", "json")
+    assert [e["pod"] for e in json.loads(out)["items"]] == ["ml/bound", "ml/lost", "ml/train"]
+
+
+def test_without_a_pod_there_are_items_also_when_it_is_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    only = tmp_path / "one.json"
+    items = [BOUND, build.claim("c", "ml"), build.node("node-0"), build.resource_class()]
+    only.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    status, out, _ = run(capsys, "explain", "-f", str(only), "-o", "json")
+    assert status == 0
+    assert [e["outcome"] for e in json.loads(out)["items"]] == ["Bound"]
+
+
+def test_a_name_alone_is_enough_where_it_is_the_only_one(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "Pod ml/lost: Blocked" in run(capsys, "explain", "lost", "-f", file)[1]
+
+
+def test_json_and_yaml_say_the_same(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    as_json = json.loads(run(capsys, "explain", "ml/train", "-f", file, "-o", "json")[1])
+    as_yaml = yaml.safe_load(run(capsys, "explain", "ml/train", "-f", file, "-o", "yaml")[1])
+    assert as_json == as_yaml
+    assert as_json["outcome"] == "Waiting"
+    assert as_json["groups"][0]["nodes"] == ["node-0", "node-1", "node-2"]
+
+
+def test_bad_input_is_named_on_standard_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bad = tmp_path / "bad.yaml"
+    bad.write_text("No resources found")
+    status, out, err = run(capsys, "explain", "-f", str(bad))
+    assert (status, out) == (2, "")
+    assert err.startswith(f"dradash explain: {bad}: ")
+    assert "Traceback" not in err
+
+
+def test_an_unreadable_file_within_a_directory_is_left_out_and_said(
+    tmp_path: Path, file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path(file).with_name("bad.yaml").write_text("a: [1")
+    status, out, _ = run(capsys, "explain", "-f", str(tmp_path), "ml/train")
+    assert status == 1
+    assert "left out:" in out
+
+
+def test_what_is_missing_ends_with_two_and_its_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    only = tmp_path / "pods.json"
+    items = [TRAIN, build.claim("c", "ml"), build.node("n")]
+    only.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    status, out, _ = run(capsys, "explain", "ml/train", "-f", str(only))
+    assert status == 2
+    assert "no ResourceClass in the input: cannot decide" in out
+
+
+def test_an_input_without_the_pod_says_what_it_holds(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "no Pod ml/trian in the input" in run(capsys, "explain", "-f", file, "ml/trian")[2]
+
+
+def test_names_from_a_cluster_cannot_write_on_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    evil = tmp_path / "evil.json"
+    pod = build.pod("p", "ml", claims={"gpu": "\x1b]0;owned\x07\u202e"})
+    evil.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [pod, *OBJECTS]}))
+    _, out, _ = run(capsys, "explain", "ml/p", "-f", str(evil))
+    assert "\x1b" not in out
+    assert "\u202e" not in out
+    assert safe("a\ud800\x9bb") == "a??b"
+
+
+def test_explain_needs_neither_django_nor_redis_and_reads_standard_input(file: str) -> None:
+    code = (
+        "import sys; from dradash.cli.main import main; status = main(['explain', '-f', '-', 'ml/train']);"
+        "heavy = {'django', 'redis', 'celery', 'channels', 'kubernetes'} & set(sys.modules);"
+        "sys.exit(str(heavy) if heavy else status)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], input=Path(file).read_bytes(), capture_output=True, check=False)
+    assert done.returncode == 1, done.stderr
+    assert b"Pod ml/train: Waiting" in done.stdout
+
+
+def test_a_reader_that_goes_away_is_no_error(file: str) -> None:
+    command = f"{sys.executable} manage.py explain -f {file} | head -n 1"
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, check=False)
+    assert b"Traceback" not in done.stderr
+    assert done.stdout.startswith(b"Pod ml/")
+
+
+def test_manage_py_passes_the_arguments_on(file: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "manage.py", "explain", "-f", file, "ml/bound", "-o", "json"], capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["schedulable"] is True
+
+
+# --- colours, help, completion ---------------------------------------------------------------------------------------
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_colours_are_for_terminals_and_no_color_is_respected() -> None:
+    assert Style.of(Terminal(), {})("bad", "x") == "\x1b[31mx\x1b[0m"
+    for out, environ in ((Terminal(), {"NO_COLOR": "1"}), (Terminal(), {"TERM": "dumb"}), (io.StringIO(), {})):
+        assert Style.of(out, environ)("bad", "x") == "x"
+
+
+def test_the_installed_command_is_the_one_of_this_package() -> None:
+    scripts = tomllib.loads(Path("pyproject.toml").read_text())["project"]["scripts"]
+    assert scripts == {"dradash": "dradash.cli.main:run"}
+    assert callable(cli.run)
+
+
+def test_help_lists_every_command_also_those_of_django(capsys: pytest.CaptureFixture[str]) -> None:
+    for args in (("help",), ("--help",)):
+        status, out, _ = run(capsys, *args)
+        assert status == 0
+        for name in ("explain", "get", "describe", "watch", "completion", *cli.MANAGEMENT):
+            assert f"  {name}" in out
+
+
+def test_each_management_command_that_help_names_exists() -> None:
+    own = {p.stem for p in Path("dradash/management/commands").glob("[a-z]*.py")}
+    assert set(cli.MANAGEMENT) - {"check"} <= own
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_completion_knows_every_command_and_option(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = run(capsys, "completion", shell)
+    assert status == 0
+    for command in commands_of(cli.parser()):
+        assert command.name in out
+        for option in command.options:
+            longest = max(option.names, key=len)
+            assert longest.lstrip("-") in out, (command.name, option.names)
+
+
+def _completed(script: Path, *words: str) -> set[str]:
+    typed = " ".join(words)
+    code = f'source {script}; COMP_WORDS=({typed} ""); COMP_CWORD={len(words)}; _dradash; echo "${{COMPREPLY[@]}}"'
+    done = subprocess.run(["bash", "-c", code], capture_output=True, check=True)
+    return set(done.stdout.decode().split())
+
+
+def test_bash_completes_commands_resources_and_values(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script = tmp_path / "completion.bash"
+    script.write_text(run(capsys, "completion", "bash")[1])
+    assert _completed(script, "dradash") >= {"explain", "get", "describe", "watch", "completion"}
+    assert _completed(script, "dradash", "get") >= {"pods", "claims", "negotiations", "findings", "--namespace"}
+    assert _completed(script, "dradash", "get", "pods", "-o") == {"table", "wide", "json", "yaml"}
+
+
+# --- a running dradash -----------------------------------------------------------------------------------------------
+
+
+class Bridge:
+    """The real API on a real address: each request is handed to Django. canned: answers for a path, in turn."""
+
+    def __init__(self) -> None:
+        self.canned: dict[str, list[bytes]] = {}
+        self.asked: list[str] = []
+        bridge = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                bridge.asked.append(self.path)
+                answers = bridge.canned.get(self.path.partition("?")[0], [])
+                if answers and "watch=1" in self.path:
+                    self._answer(200, answers.pop(0), "application/x-ndjson")
+                    return
+                given = Client(raise_request_exception=False).get(self.path, headers=dict(self.headers))
+                body = given.getvalue() if given.streaming else given.content
+                self._answer(given.status_code, body, given.headers["Content-Type"])
+
+            def _answer(self, status: int, body: bytes, content_type: str) -> None:
+                self.send_response(status)
+                self.send_header("Content-Type", content_type)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *args: Any) -> None:
+                """Quiet."""
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+
+
+@pytest.fixture
+def bridge(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bridge]:
+    scene = Scene(*OBJECTS)
+    scene.look()
+    scene.web.doctor.look(scene.now + 3600)
+    current.use(scene.web)
+    made = Bridge()
+    monkeypatch.setenv("DRADASH_URL", made.url)
+    monkeypatch.setenv("DRADASH_TOKEN", TOKEN)
+    thread = threading.Thread(target=made.server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    guarded = from_environ({"DRADASH_AUTH": "token", "DRADASH_AUTH_TOKEN": TOKEN})
+    with override_settings(DRADASH=guarded, ALLOWED_HOSTS=["127.0.0.1"]):
+        yield made
+    made.server.shutdown()
+    made.server.server_close()
+    thread.join()
+    current.use(None)
+
+
+@pytest.mark.parametrize(
+    ("resource", "first", "words"),
+    [
+        ("pods", "NAMESPACE", ("ml", "train", "Waiting", "driver gpu.example.com", "ClaimNotFound")),
+        ("claims", "NAMESPACE", ("Pending", "gpu.example.com")),
+        ("negotiations", "NAMESPACE", ("train", "node-1", "gpu.example.com")),
+        ("findings", "SEVERITY", ("claim-missing", "pods/ml/lost")),
+    ],
+)
+@pytest.mark.usefixtures("bridge")
+def test_get_prints_a_table(
+    capsys: pytest.CaptureFixture[str], resource: str, first: str, words: tuple[str, ...]
+) -> None:
+    status, out, err = run(capsys, "get", resource)
+    assert status == 0, err
+    assert out.startswith(first)
+    for word in words:
+        assert word in out
+
+
+@pytest.mark.usefixtures("bridge")
+def test_get_wide_shows_more_and_json_and_yaml_everything(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "SENTENCE" in run(capsys, "get", "pods", "-o", "wide")[1]
+    as_json = json.loads(run(capsys, "get", "pods", "-o", "json")[1])
+    as_yaml = yaml.safe_load(run(capsys, "get", "pods", "-o", "yaml")[1])
+    assert as_json == as_yaml
+    assert {row["name"] for row in as_json["items"]} == {"train", "lost"}
+
+
+def test_filters_are_the_apis_own(bridge: Bridge, capsys: pytest.CaptureFixture[str]) -> None:
+    assert len(run(capsys, "get", "pods", "-A")[1].splitlines()) == 3
+    _, out, _ = run(capsys, "get", "pods", "-n", "ml", "--reason", "ClaimNotFound")
+    assert "lost" in out
+    assert "train" not in out
+    assert "namespace=ml" in bridge.asked[-1]
+    status, _, err = run(capsys, "get", "pods", "--severity", "error")
+    assert status == 1
+    assert "severity" in err
+    assert "allowed:" in err
+
+
+def test_more_rows_than_one_page_holds_are_fetched(
+    bridge: Bridge, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dradash.cli.client.PAGE", 1)
+    assert len(run(capsys, "get", "pods")[1].splitlines()) == 3
+    assert sum("cursor=" in path for path in bridge.asked) == 1
+    _, out, err = run(capsys, "get", "pods", "--limit", "1")
+    assert len(out.splitlines()) == 2
+    assert "1 of 2 shown" in err
+
+
+@pytest.mark.usefixtures("bridge")
+def test_describe_tells_verdict_steps_and_negotiation(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = run(capsys, "describe", "pod", "ml/train")
+    assert status == 0, err
+    assert "Pod ml/train: Waiting" in out
+    assert "PreBind" in out
+    assert "Negotiation" in out
+    detail = json.loads(run(capsys, "describe", "pod", "ml/lost", "-o", "json")[1])
+    assert detail["verdict"]["outcome"] == "Blocked"
+    assert detail["negotiation"] is None
+
+
+@pytest.mark.usefixtures("bridge")
+def test_a_pod_that_is_not_there_and_a_wrong_token_end_with_one(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    status, _, err = run(capsys, "describe", "pod", "ml/nobody")
+    assert status == 1
+    assert "ml/nobody" in err
+    status, _, err = run(capsys, "get", "pods", "--token", "wrong")
+    assert (status, "the token does not fit" in err) == (1, True)
+    monkeypatch.delenv("DRADASH_TOKEN")
+    assert "set --token or DRADASH_TOKEN" in run(capsys, "get", "pods")[2]
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1", "ftp://x", "nonsense"])
+def test_a_dradash_that_cannot_be_reached_ends_with_two(capsys: pytest.CaptureFixture[str], url: str) -> None:
+    status, _, err = run(capsys, "get", "pods", "--url", url)
+    assert status == 2
+    assert "Traceback" not in err
+
+
+def _event(type_: str, revision: int, key: str = "", **more: Any) -> bytes:
+    event = {"type": type_, "revision": revision, "key": key, "object": None, "problem": None} | more
+    return json.dumps(event).encode() + b"\n"
+
+
+def test_watch_lists_then_tells_changes_and_goes_on_from_the_last_revision(
+    bridge: Bridge, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = {"namespace": "ml", "name": "late", "outcome": "Blocked", "reasonCodes": ["ClaimNotFound"]}
+    gone = {"status": 410, "detail": "too old: list again"}
+    bridge.canned["/api/v1/pods"] = [
+        _event("ADDED", 901, "ml/late", object=row) + _event("BOOKMARK", 905),
+        _event("DELETED", 907, "ml/late"),
+        _event("ERROR", 907, problem=gone),
+        _event("ERROR", 907, problem={"status": 401, "detail": "enough"}),
+    ]
+    monkeypatch.setattr(remote, "_RETRY", 0.0)
+    status, out, err = run(capsys, "watch", "pods")
+    assert status == 1
+    watches = [p for p in bridge.asked if "watch=1" in p]
+    assert "since=905" in watches[1]
+    lines = out.splitlines()
+    assert sum("train" in text for text in lines) == 2, "listed again after 410"
+    assert any(text.startswith("ADDED") and "late" in text and "Blocked" in text for text in lines)
+    assert any(text.startswith("DELETED") and "late" in text for text in lines)
+    assert "list again; going on in 0 s" in err
+
+
+def test_ages_are_told_as_kubectl_tells_them() -> None:
+    now = build.NOW
+    told = [age("2026-11-30T03:59:30Z", now), age("2026-11-30T03:50:00Z", now), age("2026-11-28T01:00:00Z", now)]
+    assert told == ["30s", "10m", "2d"]
+    assert age(None, now) == "-"

@@ -1,0 +1,389 @@
+"""The doctor: each code is found where it should be, is gone when it is cured, and never raises."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dradash.kinds.registry import decode
+from dradash.kinds.schedulingcontext import PodSchedulingContext
+from dradash.scheduling.classic.negotiation import SeenContext
+from dradash.scheduling.doctor.diagnose import diagnose
+from dradash.scheduling.doctor.document import document
+from dradash.scheduling.doctor.exam import Exam, Observed
+from dradash.scheduling.doctor.finding import Finding, Ref, code_of
+from dradash.scheduling.doctor.rules import RULES
+from dradash.scheduling.doctor.thresholds import MEANINGS, Thresholds
+from dradash.scheduling.evaluate import evaluate
+from dradash.scheduling.rfc3339 import seconds
+from dradash.scheduling.verdict import ActsNext, Agreement, Outcome, Verdict
+from dradash.store.model import SyncState
+from tests import build
+from tests.unit.test_dependencies import KINDS, random_object
+
+LATER = build.NOW + 3600.0
+SYNCED = {kind: SyncState(kind, "synced") for kind in build.PLURALS.values()}
+
+
+def look(
+    *objects: build.Obj,
+    verdicts: Sequence[Verdict] = (),
+    now: float = LATER,
+    sync: dict[str, SyncState] = SYNCED,
+    times: dict[str, dict[str, float]] | None = None,
+    observed: Observed | None = None,
+    raw: tuple[tuple[str, str, bytes], ...] = (),
+) -> list[Finding]:
+    cluster = build.cluster(*objects)
+    for kind, key, body in raw:
+        cluster.put(kind, key, body)
+    known = {k: evaluate(p, cluster, 1).verdict for k, p in cluster.pods.items()}
+    known = {k: msgspec.structs.replace(v, since=build.NOW, judged_at=build.NOW) for k, v in known.items()}
+    known |= {v.pod: v for v in verdicts}
+    return diagnose(Exam(cluster, known, sync, times or {}, observed or Observed(), now, Thresholds()))
+
+
+def codes(findings: Sequence[Finding]) -> set[str]:
+    return {f.code for f in findings}
+
+
+def at(offset: float) -> str:
+    minute, second = divmod(int(offset), 60)
+    return f"2026-11-30T04:{minute:02}:{second:02}Z"
+
+
+P = build.pod("p", claims={"gpu": "c"})
+T = build.pod("t", templates={"gpu": "tmpl"})
+MADE = build.pod("t", templates={"gpu": "tmpl"}, generated={"gpu": "c"})
+NO_SELECTOR = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "Is", "values": ["b"]}]}]}
+OTHER = build.pod("other", claims={"gpu": "c"})
+CLASS = build.resource_class()
+NODE = build.node("node-0", labels={"zone": "a"})
+PENDING = build.claim("c")
+ALLOCATED = build.claim("c", allocation=build.allocation("node-0"))
+HELD_BY = build.claim("c", allocation=build.allocation("node-0"), reserved_for=[P])
+FINISHED = build.pod("p", claims={"gpu": "c"}, node="node-0", phase="Succeeded")
+PLACED = build.pod("p", claims={"gpu": "c"}, node="node-0", phase="Running")
+MANY = [f"node-{i}" for i in range(128)]
+FITS = build.verdict(P, Outcome.SCHEDULABLE, "fits", nodes_fit=1, nodes_total=1)
+DISAGREES = build.verdict(P, agreement=Agreement(said="other words", source="event", at=at(5), agrees=False))
+SAID_NO_CLASS = build.verdict(
+    P,
+    Outcome.WAITING,
+    "waiting",
+    claims=evaluate(
+        build.cluster(P, PENDING, CLASS).pods["default/p"], build.cluster(P, PENDING, CLASS), 1
+    ).verdict.claims,
+    acts_next=ActsNext(who="driver"),
+    agreement=Agreement(said="0/1 nodes are available: resource class gpu does not exist.", source="event", at=at(5)),
+)
+
+
+def seen(*nodes: str, step: float = 1.0) -> list[SeenContext]:
+    """States of P's context, the last one just before LATER."""
+    states = [build.struct(build.context(P, potential=["node-0", "node-1"], selected=n)) for n in nodes]
+    return [
+        SeenContext(LATER - step * (len(states) - i), s)
+        for i, s in enumerate(states)
+        if isinstance(s, PodSchedulingContext)
+    ]
+
+
+def refused(*nodes: str) -> list[SeenContext]:
+    states = []
+    for i, node in enumerate(nodes):
+        bad = {"gpu": [node]} if node else {"gpu": []}
+        made = build.struct(build.context(P, potential=["node-0"], selected=node, unsuitable=bad))
+        assert isinstance(made, PodSchedulingContext)
+        states.append(SeenContext(LATER - len(nodes) + i, made))
+    return states
+
+
+# code -> (objects with the trouble, objects when it is cured, more for both)
+CASES: dict[str, tuple[tuple[build.Obj, ...], tuple[build.Obj, ...], dict[str, Any]]] = {
+    "claim-missing": ((P,), (P, PENDING), {}),
+    "template-missing": ((T,), (T, build.template("tmpl")), {}),
+    "class-missing": ((P, PENDING), (P, PENDING, CLASS), {}),
+    "claim-not-created": (
+        (T, build.template("tmpl")),
+        (MADE, build.template("tmpl"), PENDING),
+        {},
+    ),
+    "claim-owned-by-other": (
+        (MADE, build.claim("c", ownerReferences=[build.owner(OTHER)])),
+        (MADE, build.claim("c", ownerReferences=[build.owner(T)])),
+        {},
+    ),
+    "scheduler-bypassed": ((PLACED, ALLOCATED), (PLACED, HELD_BY), {}),
+    "blocked-silently": ((T,), (T, build.event(T, "template not found", reason="FailedResourceClaimCreation")), {}),
+    "immediate-unallocated": (
+        (build.claim("c", mode="Immediate"),),
+        (build.claim("c", mode="Immediate", allocation=build.allocation()),),
+        {},
+    ),
+    "deallocation-unanswered": (
+        (build.claim("c", allocation=build.allocation(), deallocation_requested=True),),
+        (PENDING,),
+        {},
+    ),
+    "deletion-held": (
+        (build.claim("c", deletionTimestamp=at(0), finalizers=["gpu/protect"], reserved_for=[P]),),
+        (),
+        {},
+    ),
+    "reserved-for-gone": ((HELD_BY,), (HELD_BY, P), {}),
+    "allocated-idle": ((ALLOCATED,), (HELD_BY, P), {}),
+    "reserved-by-several": (
+        (build.claim("c", allocation=build.allocation(), reserved_for=[P, OTHER]), P, OTHER),
+        (build.claim("c", allocation=build.allocation(shareable=True), reserved_for=[P, OTHER]), P, OTHER),
+        {},
+    ),
+    "class-matches-no-node": (
+        (build.resource_class(suitable=build.with_labels(zone="b")), NODE),
+        (build.resource_class(suitable=build.with_labels(zone="a")), NODE),
+        {},
+    ),
+    "class-filter-invalid": (
+        (build.resource_class(suitable=NO_SELECTOR),),
+        (CLASS,),
+        {},
+    ),
+    "selected-not-potential": (
+        (P, PENDING, CLASS, build.context(P, potential=["node-1"], selected="node-0")),
+        (P, PENDING, CLASS, build.context(P, potential=["node-0"], selected="node-0")),
+        {},
+    ),
+    "selected-unsuitable": (
+        (P, PENDING, CLASS, build.context(P, potential=["node-0"], selected="node-0", unsuitable={"gpu": ["node-0"]})),
+        (P, PENDING, CLASS, build.context(P, potential=["node-0"], selected="node-0", unsuitable={"gpu": []})),
+        {},
+    ),
+    "no-node-suits": (
+        (P, PENDING, CLASS, build.context(P, potential=["node-0", "node-1"], unsuitable={"gpu": ["node-0", "node-1"]})),
+        (P, PENDING, CLASS, build.context(P, potential=["node-0", "node-1"], unsuitable={"gpu": ["node-0"]})),
+        {},
+    ),
+    "potential-nodes-cut": (
+        (P, PENDING, CLASS, build.context(P, potential=MANY, unsuitable={"gpu": []})),
+        (P, PENDING, CLASS, build.context(P, potential=MANY[:127], unsuitable={"gpu": []})),
+        {},
+    ),
+    "context-owned-by-other": (
+        (P, PENDING, build.context(P) | {"metadata": build.meta("p", "default", ownerReferences=[build.owner(OTHER)])}),
+        (P, PENDING, build.context(P)),
+        {},
+    ),
+    "driver-silent": (
+        (P, PENDING, CLASS, build.context(P, potential=["node-0"])),
+        (P, PENDING, CLASS, build.context(P, potential=["node-0"], unsuitable={"gpu": []})),
+        {},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("code", sorted(CASES))
+def test_it_is_found_and_gone_when_it_is_cured(code: str) -> None:
+    wrong, cured, more = CASES[code]
+    found = [f for f in look(*wrong, **more) if f.code == code]
+    assert len(found) == 1
+    assert found[0].objects
+    assert found[0].sentence.endswith(".")
+    assert 0 < found[0].since <= LATER
+    assert code not in codes(look(*cured, **more))
+
+
+@pytest.mark.parametrize(
+    ("code", "with_it", "without_it"),
+    [
+        ("fits-not-retried", {"verdicts": [FITS]}, {"verdicts": [FITS], "now": build.NOW + 30}),
+        ("words-disagree", {"verdicts": [DISAGREES]}, {"verdicts": [DISAGREES], "now": build.NOW + 30}),
+        ("reference-not-retried", {"verdicts": [SAID_NO_CLASS]}, {"verdicts": [SAID_NO_CLASS], "now": build.NOW + 30}),
+        (
+            "statuses-flapping",
+            {"observed": Observed(statuses={"default/p": [LATER - n for n in range(6, 0, -1)]})},
+            {"observed": Observed(statuses={"default/p": [LATER - 700 * n for n in range(6, 0, -1)]})},
+        ),
+        (
+            "selected-node-flapping",
+            {"observed": Observed(contexts={"default/p": seen(*["node-0", "node-1"] * 3)})},
+            {"observed": Observed(contexts={"default/p": seen(*["node-0", "node-1"] * 3, step=700.0)})},
+        ),
+        (
+            "node-refused-repeatedly",
+            {"observed": Observed(contexts={"default/p": refused(*["node-0", ""] * 3, "node-0")})},
+            {"observed": Observed(contexts={"default/p": refused("node-0", "")})},
+        ),
+        (
+            "malformed-object",
+            {"raw": (("nodes", "bad", b'{"metadata": {"name": 7}}'),)},
+            {"raw": (("nodes", "bad", build.raw(build.node("bad"))),)},
+        ),
+        (
+            "kind-not-served",
+            {"sync": SYNCED | {"pods": SyncState("pods", "notServed")}},
+            {"sync": SYNCED},
+        ),
+        ("kind-forbidden", {"sync": SYNCED | {"nodes": SyncState("nodes", "forbidden", error="no")}}, {"sync": SYNCED}),
+        (
+            "kind-out-of-sync",
+            {"sync": SYNCED | {"nodes": SyncState("nodes", "stale", since=LATER - 60)}},
+            {"sync": SYNCED | {"nodes": SyncState("nodes", "stale", since=LATER - 5)}},
+        ),
+    ],
+)
+def test_what_depends_on_time_words_or_sync(code: str, with_it: dict[str, Any], without_it: dict[str, Any]) -> None:
+    def world(more: dict[str, Any]) -> tuple[build.Obj, ...]:
+        states = more.get("observed", Observed()).contexts.get("default/p")
+        last = [msgspec.to_builtins(states[-1].context) | {"kind": "PodSchedulingContext"}] if states else []
+        return (P, PENDING, CLASS, NODE, *last)
+
+    assert code in codes(look(*world(with_it), **with_it))
+    assert code not in codes(look(*world(without_it), **without_it))
+
+
+def test_every_code_has_a_case() -> None:
+    tested = set(CASES) | {
+        mark.args[1][i][0]
+        for mark in test_what_depends_on_time_words_or_sync.pytestmark
+        for i in range(len(mark.args[1]))
+    }
+    assert tested == set(RULES)
+
+
+def test_nothing_is_told_before_its_threshold() -> None:
+    for code, (wrong, _, more) in CASES.items():
+        if RULES[code].threshold:
+            assert code not in codes(look(*wrong, now=build.NOW + 1, **more)), code
+
+
+def test_a_healthy_cluster_has_no_findings() -> None:
+    assert look(PLACED, HELD_BY, CLASS, NODE) == []
+
+
+def test_a_late_template_is_told_apart_from_one_that_was_there() -> None:
+    late = build.template("tmpl") | {"metadata": build.meta("tmpl", "default", created=at(60))}
+    found = {f.code: f for f in look(T, late)}
+    assert "claim-not-created" not in found
+    assert found["reference-not-retried"].since == build.NOW + 60
+    assert codes(look(T, late, now=build.NOW + 61)).isdisjoint({"reference-not-retried"})
+
+
+def test_what_is_missing_is_one_finding_however_many_want_it() -> None:
+    pods = [build.pod(f"p{i}", claims={"gpu": "none"}) for i in range(50)]
+    found = [f for f in look(*pods) if f.code == "claim-missing"]
+    assert len(found) == 1
+    assert (found[0].objects[0], found[0].total) == (Ref("resourceclaims", "default/none", absent=True), 51)
+    assert "50 pending pods" in found[0].sentence
+    assert found[0].command == ("-n", "default", "get", "resourceclaim.resource.k8s.io", "none", "-o", "yaml")
+
+
+@pytest.mark.parametrize("state", ["notServed", "forbidden", "syncing", "unknown"])
+def test_what_cannot_be_read_is_not_called_absent(state: str) -> None:
+    for kind, code, objects in (
+        ("resourceclaims", "claim-missing", (P,)),
+        ("resourceclaimtemplates", "template-missing", (T,)),
+        ("resourceclasses", "class-missing", (PENDING,)),
+        ("pods", "reserved-for-gone", (HELD_BY,)),
+        ("events", "blocked-silently", (T,)),
+        ("nodes", "class-matches-no-node", (build.resource_class(suitable=build.with_labels(zone="b")),)),
+    ):
+        assert code not in codes(look(*objects, sync=SYNCED | {kind: SyncState(kind, state)}))
+
+
+def test_a_malformed_object_is_malformed_and_not_missing() -> None:
+    found = codes(look(P, raw=(("resourceclaims", "default/c", b'{"metadata": {"name": 7}}'),)))
+    assert "malformed-object" in found
+    assert "claim-missing" not in found
+
+
+def test_a_held_deletion_says_what_holds_it_and_whether_the_pod_exists() -> None:
+    held = build.claim("c", deletionTimestamp=at(0), finalizers=["gpu/protect"], reserved_for=[P])
+    gone = next(f for f in look(held) if f.code == "deletion-held")
+    assert "gpu/protect" in gone.sentence
+    assert "p (gone)" in gone.sentence
+    assert gone.objects[1] == Ref("pods", "default/p", absent=True)
+    assert "p (exists)" in next(f for f in look(held, P) if f.code == "deletion-held").sentence
+    assert "p (finished)" in next(f for f in look(held, FINISHED) if f.code == "deletion-held").sentence
+    assert gone.since == build.NOW
+
+
+def test_a_sentence_that_quotes_a_long_text_is_cut() -> None:
+    words = Agreement(said="x" * 5000, source="event", at=at(5), agrees=False)
+    (found,) = (f for f in look(P, PENDING, CLASS, verdicts=[build.verdict(P, agreement=words)]) if "…" in f.sentence)
+    assert len(found.sentence) < 1000
+
+
+def test_a_refusal_of_every_node_is_as_old_as_its_first_answer() -> None:
+    states = [build.context(P, potential=["a"], unsuitable={"gpu": [n]}) for n in ("x", "a", "a")]
+    history = [SeenContext(LATER - 300 + 100 * i, decode(PodSchedulingContext, s)) for i, s in enumerate(states)]
+    found = look(P, PENDING, CLASS, states[-1], observed=Observed(contexts={"default/p": history}))
+    assert next(f.since for f in found if f.code == "no-node-suits") == LATER - 200
+
+
+def test_since_when_a_pod_is_gone_is_taken_from_what_was_observed() -> None:
+    observed = Observed(gone={P["metadata"]["uid"]: LATER - 30})
+    assert "reserved-for-gone" not in codes(look(HELD_BY, observed=observed))
+    (found,) = (f for f in look(HELD_BY, observed=observed, now=LATER + 60) if f.code == "reserved-for-gone")
+    assert found.since == LATER - 30
+
+
+def test_ids_stay_for_the_same_trouble_and_change_with_the_object() -> None:
+    first = {f.code: f.id for f in look(HELD_BY, T)}
+    again = {
+        f.code: f.id for f in look(T, HELD_BY, NODE, now=LATER + 500, times={"resourceclaims": {"default/c": 9.0}})
+    }
+    assert first.items() <= again.items()
+    other = build.claim("c", allocation=build.allocation("node-0"), reserved_for=[P], uid="another")
+    assert {f.code: f.id for f in look(other)}["reserved-for-gone"] != first["reserved-for-gone"]
+    assert all(code_of(id_) == code for code, id_ in first.items())
+
+
+@settings(max_examples=80, deadline=None)
+@given(seed=st.integers(0, 2**32), size=st.integers(0, 40), skew=st.sampled_from([-5000.0, 0.0, 10.0, 1e6]))
+def test_it_never_raises_and_its_findings_are_sound(seed: int, size: int, skew: float) -> None:
+    rng = random.Random(seed)
+    objects = [random_object(rng, rng.choice(KINDS), rng.randrange(3)) for _ in range(size)]
+    hostile = (
+        ("pods", "x/y", b"[]"),
+        ("resourceclaims", "default/z", b'{"metadata":{"name":"z","namespace":"default"}}'),
+    )
+    found = look(*objects, now=build.NOW + skew, raw=hostile)
+    assert len({f.id for f in found}) == len(found)
+    for f in found:
+        assert f.severity is RULES[f.code].severity
+        assert f.objects
+        assert f.command
+        assert f.since <= max(build.NOW + skew, build.NOW)
+    rng.shuffle(objects)
+    assert [f.severity for f in found] == sorted((f.severity for f in found), key=["error", "warning", "info"].index)
+
+
+def test_the_page_of_codes_is_made_from_the_rules() -> None:
+    written = (Path(__file__).parents[2] / "docs/doctor.md").read_text(encoding="utf-8")
+    assert written == document(), "run: python -m dradash.scheduling.doctor.document > docs/doctor.md"
+    assert set(MEANINGS) == set(Thresholds.__struct_fields__)
+    assert {r.threshold for r in RULES.values()} - {""} <= set(MEANINGS)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2026-11-30T04:00:00Z", build.NOW),
+        ("2026-11-30T05:00:00.5+01:00", build.NOW + 0.5),
+        ("1970-01-01T00:00:00Z", 0.0),
+        ("2024-02-29T12:00:00Z", 1709208000.0),
+        ("2026-13-01T00:00:00Z", 0.0),
+        ("yesterday", 0.0),
+        ("", 0.0),
+        (None, 0.0),
+    ],
+)
+def test_times_are_read_and_nonsense_is_unknown(text: str | None, expected: float) -> None:
+    assert seconds(text) == expected

@@ -1,0 +1,303 @@
+"""The doctor's pages, and the looks behind them: what is remembered, announced, and shown where."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from channels.layers import channel_layers
+from django.test import Client
+
+from dradash.reader import current, topics
+from dradash.reader.doctor import Doctor
+from dradash.scheduling.doctor import diagnose
+from dradash.scheduling.doctor.finding import Finding, Ref, Severity
+from dradash.scheduling.doctor.rules import RULES
+from dradash.scheduling.doctor.thresholds import Thresholds
+from dradash.store.model import StoreUnavailable
+from dradash.web.pages.doctor import DoctorPage
+from dradash.web.presenters import doctor as presenter
+from dradash.web.presenters.query import Query
+from tests import build
+from tests.scene import Scene
+from tests.unit import html
+from tests.unit.test_consumers import Socket
+
+LATER = build.NOW + 3600.0
+LOST = build.pod("lost", "ml", claims={"gpu": "none"})
+HOLDER = build.pod("holder", "ml", claims={"gpu": "held"})
+HELD = build.claim("held", "ml", allocation=build.allocation("node-0"), reserved_for=[HOLDER])
+EVIL = "<script>alert(1)"
+
+
+class Heard:
+    def __init__(self) -> None:
+        self.topics: set[str] = set()
+
+    def __call__(self, announced: frozenset[str], revision: int) -> None:
+        self.topics |= announced
+
+
+@pytest.fixture
+def scene() -> Iterator[Scene]:
+    made = Scene(build.node("node-0"), build.resource_class(), LOST, HOLDER, HELD)
+    made.look()
+    current.use(made.web)
+    yield made
+    current.use(None)
+
+
+def get(path: str, status: int = 200) -> str:
+    response = Client().get(path)
+    assert response.status_code == status, response.content[:300]
+    page = response.content.decode()
+    assert html.read(page).faults == []
+    return page
+
+
+def only(scene: Scene, code: str, now: float = LATER) -> Finding:
+    (found,) = (f for f in scene.web.doctor.look(now).findings if f.code == code)
+    return found
+
+
+# --- looking ---------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_over_is_remembered_with_when(scene: Scene) -> None:
+    finding = only(scene, "claim-missing")
+    scene.put(build.claim("none", "ml"))
+    scene.look()
+    report = scene.web.doctor.look(LATER + 10)
+    assert finding.id not in report.by_id
+    resolved = scene.web.doctor.resolved(finding.id)
+    assert resolved is not None
+    assert (resolved.finding, resolved.at) == (finding, LATER + 10)
+    scene.delete(build.claim("none", "ml"))
+    scene.look()
+    assert finding.id in scene.web.doctor.look(LATER + 4000).by_id
+    assert scene.web.doctor.resolved(finding.id) is None
+
+
+def test_pages_are_woken_only_when_findings_differ(scene: Scene) -> None:
+    heard = Heard()
+    doctor = Doctor(scene.web.follower, scene.model, heard, Thresholds())
+    doctor.look(LATER)
+    generation = doctor.generation
+    doctor.look(LATER + 5)
+    assert (heard.topics, doctor.generation) == (set(), generation)
+    scene.put(build.claim("none", "ml"))
+    scene.look()
+    doctor.look(LATER + 6)
+    assert {topics.DOCTOR, topics.OVERVIEW, "pod:ml/lost", "claim:ml/none"} <= heard.topics
+    assert doctor.generation == generation + 1
+
+
+def test_time_alone_makes_findings(scene: Scene) -> None:
+    early = scene.web.doctor.look(build.NOW + 5)
+    assert early.findings == ()
+    page = DoctorPage({})
+    key = page.key
+    assert scene.web.doctor.look(LATER).findings
+    assert page.key != key
+
+
+def test_a_check_that_fails_takes_no_other_with_it(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_: object) -> Iterator[Finding]:
+        raise RuntimeError("oops")
+
+    monkeypatch.setattr("dradash.reader.doctor.CHECKS", (broken, *diagnose.CHECKS))
+    report = scene.web.doctor.look(LATER)
+    assert report.faults == ("test_doctor_pages: RuntimeError: oops",)
+    assert report.findings
+    assert "A check failed" in get("/doctor")
+
+
+def test_what_was_before_this_process_is_read_from_the_history(scene: Scene) -> None:
+    for number in range(8):
+        scene.put(build.claim("none", "ml"), build.context(LOST, potential=["a", "b"], selected="ab"[number % 2]))
+    scene.delete(HOLDER)
+    gone_at = scene.now
+    fresh = current.build(scene.model)
+    fresh.follower.step()
+    report = fresh.doctor.look(scene.now + 61)
+    found = {f.code: f for f in report.findings}
+    assert found["reserved-for-gone"].since == gone_at
+    assert "changed 8 times" in found["selected-node-flapping"].sentence
+
+
+def test_what_happens_while_it_follows_is_noted(scene: Scene) -> None:
+    scene.web.doctor.look(build.NOW + 2)
+    for number in range(8):
+        scene.put(build.claim("none", "ml"), build.context(LOST, potential=["a", "b"], selected="ab"[number % 2]))
+        scene.put(build.pod("lost", "ml", claims={"gpu": "none"}, generated={"x": f"x-{number}"}))
+        scene.look()
+    scene.delete(HOLDER)
+    scene.look()
+    found = {f.code: f for f in scene.web.doctor.look(scene.now + 61).findings}
+    assert {"selected-node-flapping", "statuses-flapping"} <= set(found)
+    assert found["reserved-for-gone"].since == scene.now
+
+
+def test_nothing_is_looked_for_while_nobody_watches(scene: Scene) -> None:
+    clock = [LATER]
+    doctor = Doctor(scene.web.follower, scene.model, Heard(), Thresholds(), lambda: clock[0])
+    assert doctor.is_due()
+    doctor.look()
+    assert not doctor.is_due()
+    clock[0] += 10
+    assert doctor.is_due()
+    scene.model.release("test", scene.epoch)
+    fresh = current.build(scene.model)
+    fresh.follower.step()
+    assert not Doctor(fresh.follower, scene.model, Heard(), Thresholds(), lambda: clock[0]).is_due()
+
+
+def test_without_the_history_it_looks_all_the_same(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> Any:
+        raise StoreUnavailable("gone")
+
+    monkeypatch.setattr(scene.model, "history", refuse)
+    scene.delete(HOLDER)
+    scene.look()
+    assert scene.web.doctor.look(LATER).findings
+
+
+# --- pages -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_list_links_findings_and_their_objects(scene: Scene) -> None:
+    finding = only(scene, "claim-missing")
+    page = get("/doctor")
+    assert f'href="/doctor/{finding.id}"' in page
+    assert 'href="/ns/ml/pods/lost"' in page
+    assert "absent" in page
+
+
+def test_filters_are_in_the_address_and_count_what_each_choice_would_show(scene: Scene) -> None:
+    scene.web.doctor.look(LATER)
+    findings = scene.web.doctor.report().findings
+    view = presenter.present(findings, Query.of({"severity": "warning"}, presenter.PARAMS), LATER)
+    assert {r.code for r in view.rows} == {f.code for f in findings if f.severity is Severity.WARNING}
+    counts = {o.value: o.count for o in view.filters.severities}
+    assert counts == {s: n for s in Severity if (n := sum(f.severity is s for f in findings))}
+    assert "No finding matches" in get("/doctor?q=nothing+like+it")
+    assert "ml/none" in get("/doctor?ns=ml&code=claim-missing")
+    assert "Claim does not exist</a>" not in get("/doctor?code=blocked-silently")
+
+
+def test_a_finding_says_what_to_do_and_how_to_see_it(scene: Scene) -> None:
+    page = get(f"/doctor/{only(scene, 'claim-missing').id}")
+    for words in (
+        "ResourceClaim ml/none does not exist",
+        "What to do",
+        "kubectl -n ml get resourceclaim.resource.k8s.io none -o yaml",
+        "DRADASH_DOCTOR_MISSING",
+        "For <time",
+    ):
+        assert words in page
+
+
+def test_a_resolved_finding_still_answers(scene: Scene) -> None:
+    finding = only(scene, "claim-missing")
+    scene.put(build.claim("none", "ml"))
+    scene.look()
+    scene.web.doctor.look(LATER)
+    page = get(f"/doctor/{finding.id}")
+    assert "Resolved" in page
+    assert "does not hold any more" in page
+    assert finding.sentence in page
+
+
+def test_a_finding_of_another_time_says_what_it_is_about(scene: Scene) -> None:
+    assert "has not seen it hold" in get("/doctor/claim-missing.0123456789ab")
+    assert "No finding" in get("/doctor/nonsense", 404)
+
+
+def test_the_past_has_the_findings_of_then(scene: Scene) -> None:
+    scene.now = build.NOW + 100
+    scene.put(build.claim("none", "ml"))
+    scene.look()
+    finding_page = "/doctor?code=claim-missing&at="
+    assert "ml/none does not exist" in get(f"{finding_page}2026-11-30T04:01:00Z")
+    assert "ml/none does not exist" not in get(f"{finding_page}2026-11-30T04:01:50Z")
+
+
+def test_a_finding_of_the_past_is_answered_by_the_past_alone(scene: Scene) -> None:
+    finding = only(scene, "claim-missing")
+    scene.now = build.NOW + 100
+    scene.put(build.claim("none", "ml"))
+    scene.look()
+    scene.web.doctor.look(LATER)
+    assert "For <time" in get(f"/doctor/{finding.id}?at=2026-11-30T04:01:00Z")
+    after = get(f"/doctor/{finding.id}?at=2026-11-30T04:01:50Z")
+    assert "does not hold at the moment" in after
+    assert "Resolved" not in after
+
+
+def test_the_pages_of_the_objects_show_their_own_findings(scene: Scene) -> None:
+    scene.delete(HOLDER)
+    scene.look()
+    scene.web.doctor.look(LATER)
+    assert "The doctor says" in get("/ns/ml/pods/lost")
+    claim = get("/ns/ml/claims/held")
+    assert "does not exist any more" in claim
+    assert "ResourceClaim ml/none" not in claim
+    assert re.search(r'href="/doctor\?severity=error"', get("/"))
+
+
+def test_the_page_of_a_class_shows_its_findings(scene: Scene) -> None:
+    scene.put(build.resource_class("tpu", suitable=build.with_labels(tpu="v4")))
+    scene.look()
+    heard = Heard()
+    doctor = Doctor(scene.web.follower, scene.model, heard, Thresholds())
+    doctor.look(LATER)
+    scene.put(build.resource_class("fpga", suitable=build.with_labels(fpga="x")))
+    scene.look()
+    doctor.look(LATER)
+    assert topics.CLASSES in heard.topics
+    assert "matches no node" in get("/classes/tpu")
+    assert "The doctor says" not in get("/classes/gpu")
+
+
+def test_a_healthy_cluster_is_told_so() -> None:
+    scene = Scene(build.node("node-0"), build.resource_class())
+    scene.look()
+    current.use(scene.web)
+    try:
+        assert "Nothing is wrong that the doctor looks for" in get("/doctor")
+        assert "No error and no warning" in get("/")
+    finally:
+        current.use(None)
+
+
+def test_hostile_names_are_escaped(scene: Scene) -> None:
+    scene.put(build.pod(EVIL, EVIL, claims={EVIL: EVIL}), build.claim(EVIL, "bad") | {"spec": EVIL})
+    scene.look()
+    report = scene.web.doctor.look(LATER)
+    for path in ("/doctor", "/changes", *(f"/doctor/{f.id}" for f in report.findings)):
+        assert EVIL not in get(path)
+
+
+def test_every_code_has_a_chip_and_kinds_without_a_page_have_no_link() -> None:
+    for rule in RULES.values():
+        made = Finding(
+            f"{rule.code}.1", rule.code, rule.severity, "x.", (Ref("events", "a/b"),), 1, 0.0, rule.remedy, ("get",)
+        )
+        view = presenter.present((made,), Query(), 1.0)
+        assert view.rows[0].objects[0].href == ""
+        assert view.rows[0].chip.text
+
+
+async def test_a_finding_arrives_at_an_open_page_without_any_change(scene: Scene) -> None:
+    scene.web.doctor.look(build.NOW + 5)
+    socket = Socket("/doctor")
+    assert await socket.open()
+    assert "Nothing is wrong" in await socket.receive()
+    scene.web.doctor.look(LATER)
+    texts = ""
+    while "ml/none does not exist" not in texts:
+        texts = await socket.receive()
+    await socket.close()
+    channel_layers.backends.clear()

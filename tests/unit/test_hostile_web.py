@@ -1,0 +1,57 @@
+"""What a hostile page, client or object tries, and what it gets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from django.test import Client
+
+from dradash.reader import current
+from dradash.store.model import Write
+from tests import build
+from tests.scene import Scene
+
+POD = build.pod("train", "ml", claims={"gpu": "train-gpu"})
+
+
+@pytest.fixture
+def scene() -> Iterator[Scene]:
+    made = Scene(*build.nodes(2), build.resource_class(), POD, build.claim("train-gpu", "ml"))
+    made.look()
+    current.use(made.web)
+    yield made
+    current.use(None)
+
+
+@pytest.mark.usefixtures("scene")
+@pytest.mark.parametrize("path", ["/", "/pods", "/ns/ml/pods/train", "/healthz", "/static/dradash.css", "/nowhere"])
+def test_a_foreign_host_name_is_refused_on_every_path(path: str) -> None:
+    assert Client().get(path, headers={"host": "evil.example"}).status_code == 400
+    assert Client().get(path, headers={"host": "127.0.0.1:8000"}).status_code != 400
+
+
+@pytest.mark.parametrize("created", ["9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+23:59", "0000-00-00", "soon"])
+def test_impossible_times_spoil_no_page(scene: Scene, created: str) -> None:
+    scene.put(build.pod("odd", "ml", claims={"gpu": "train-gpu"}, created=created))
+    scene.look()
+    for path in ("/", "/pods", "/ns/ml/pods/odd"):
+        assert Client().get(path).status_code == 200, path
+
+
+def test_a_malformed_pod_is_called_malformed_and_not_absent(scene: Scene) -> None:
+    raw = b'{"metadata":{"name":"broken","namespace":"ml"},"spec":{"resourceClaims":[7]}}'
+    scene.model.apply(scene.epoch, [Write("pods", "ml/broken", "ADDED", raw)], [], scene.now)
+    scene.look()
+    answer = Client().get("/ns/ml/pods/broken")
+    assert answer.status_code == 404
+    assert "it is no valid Pod" in answer.content.decode()
+
+
+def test_the_page_of_a_bound_pod_does_not_say_that_it_was_not_judged(scene: Scene) -> None:
+    scene.put(build.pod("train", "ml", claims={"gpu": "train-gpu"}, node="node-0"))
+    scene.look()
+    page = Client().get("/ns/ml/pods/train").content.decode()
+    assert "the scheduler is done with it" in page
+    assert "Not judged yet" not in page
+    assert "Filter was not reached" not in page

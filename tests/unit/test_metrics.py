@@ -1,0 +1,259 @@
+"""/metrics: valid, complete, bounded, and silent about what is not known."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.test import Client, override_settings
+from prometheus_client.metrics_core import Metric as Family
+from prometheus_client.parser import text_string_to_metric_families
+
+from dradash.conf import from_environ
+from dradash.metrics.bounds import OTHER, Names, folded, label
+from dradash.metrics.document import document
+from dradash.metrics.process import PROCESS
+from dradash.metrics.scrape import Scraper
+from dradash.metrics.table import METRICS
+from dradash.reader import current
+from dradash.scheduling.doctor.rules import RULES
+from dradash.store.model import StoreUnavailable
+from tests import build
+from tests.scene import Scene
+
+TRAIN = build.pod("train", "ml", claims={"gpu": "train-gpu"})
+LOST = build.pod("lost", "web", claims={"gpu": "nowhere"})
+HELD = build.claim("held", "ml", allocation=build.allocation("node-0"), reserved_for=[TRAIN])
+
+
+@pytest.fixture
+def scene() -> Iterator[Scene]:
+    made = Scene(
+        *build.nodes(4),
+        build.resource_class(),
+        TRAIN,
+        LOST,
+        HELD,
+        build.claim("train-gpu", "ml"),
+        build.context(TRAIN, potential=["node-1"], selected="node-1"),
+    )
+    made.look()
+    current.use(made.web)
+    yield made
+    current.use(None)
+
+
+def scrape(*namespaces: str, at: float | None = None) -> dict[str, Family]:
+    clock = time.time if at is None else lambda: at
+    text = Scraper(namespaces, clock).text(current.get()).decode()
+    return {family.name: family for family in text_string_to_metric_families(text)}
+
+
+def values(family: Family, *labels: str) -> dict[tuple[str, ...], float]:
+    return {tuple(s.labels[name] for name in labels): s.value for s in family.samples}
+
+
+def family_name(metric: str) -> str:
+    """The parser's: without what the text format appends."""
+    return re.sub(r"_(total|gcount|gsum)$", "", metric)
+
+
+@pytest.mark.usefixtures("scene")
+def test_every_metric_of_the_table_is_told_and_no_other_of_ours() -> None:
+    PROCESS.answered("GET", "pods", 200, 0.01)
+    PROCESS.responded("gpu.example.com", 1.0)
+    told = {family_name(name) for name in scrape("ml") if name.startswith("dradash_")}
+    assert told == {family_name(name) for name in METRICS}
+
+
+@pytest.mark.usefixtures("scene")
+def test_each_sample_has_the_labels_of_the_table_and_a_help() -> None:
+    for family in scrape("ml").values():
+        if family.name.startswith("dradash_"):
+            name = family_name(family.name)
+            metric = METRICS.get(name) or METRICS[f"{name}_total"]
+            assert family.documentation == metric.help
+            for sample in family.samples:
+                assert set(sample.labels) - {"le"} == set(metric.labels), sample
+
+
+def test_names_and_units_follow_prometheus_conventions() -> None:
+    for metric in METRICS.values():
+        assert re.fullmatch(r"dradash_[a-z]+(_[a-z]+)*", metric.name)
+        assert metric.name.endswith("_total") == (metric.type == "counter"), metric.name
+        assert not re.search(r"_(ms|milliseconds|minutes|count|sum|bucket)$", metric.name)
+        if "wait" in metric.name or "age" in metric.name or "lag" in metric.name or "duration" in metric.name:
+            assert metric.name.endswith("_seconds"), metric.name
+
+
+@pytest.mark.usefixtures("scene")
+def test_pending_pods_are_told_by_verdict_and_reason_code() -> None:
+    pods = values(scrape()["dradash_pending_pods"], "outcome", "reason")
+    assert pods["Blocked", "ClaimNotFound"] == 1
+    assert sum(pods.values()) == 2
+
+
+def test_the_reason_is_the_one_that_says_most(scene: Scene) -> None:
+    """Not the first of the node checks, which nearly every verdict has, and none where nodes pass."""
+    pods = values(scrape()["dradash_pending_pods"], "outcome", "reason")
+    assert pods["Waiting", "WaitingForDriver"] == 1
+    cordoned = [build.node(f"node-{i}", unschedulable=i == 0) for i in range(4)]
+    unsuitable = build.resource_class(suitable=build.with_labels(zone="nowhere"))
+    scene.put(*cordoned, unsuitable)
+    scene.look()
+    pods = values(scrape()["dradash_pending_pods"], "outcome", "reason")
+    assert pods["Unschedulable", "ClassFilterExcluded"] == 1
+
+
+@pytest.mark.usefixtures("scene")
+def test_claims_are_told_by_state_and_class() -> None:
+    assert values(scrape()["dradash_claims"], "state", "class") == {("Reserved", "gpu"): 1, ("Pending", "gpu"): 1}
+
+
+def test_a_negotiation_is_told_by_who_must_act_and_since_when(scene: Scene) -> None:
+    told = scrape(at=scene.now + 45)
+    ages = {
+        (s.labels["acts_next"], s.labels["le"]): s.value
+        for s in told["dradash_negotiation_age_seconds"].samples
+        if "le" in s.labels
+    }
+    assert ages["driver", "30.0"] == 0
+    assert ages["driver", "+Inf"] == 1
+    waits = values(told["dradash_driver_longest_wait_seconds"], "driver")
+    assert waits["gpu.example.com",] == pytest.approx(45, abs=2)
+
+
+def test_a_driver_for_which_nobody_waits_is_told_as_zero(scene: Scene) -> None:
+    scene.delete(TRAIN)
+    scene.look()
+    assert values(scrape()["dradash_driver_longest_wait_seconds"], "driver") == {("gpu.example.com",): 0.0}
+
+
+@pytest.mark.usefixtures("scene")
+def test_no_pod_claim_or_node_name_is_a_label_and_namespaces_only_those_that_are_allowed() -> None:
+    text = Scraper((), time.time).text(current.get()).decode()
+    for name in ("train", "lost", "held", "nowhere", "node-0", "ml", "web"):
+        assert f'"{name}"' not in text
+    told = scrape("ml")
+    assert values(told["dradash_namespace_claims"], "namespace", "state") == {
+        ("ml", "Reserved"): 1,
+        ("ml", "Pending"): 1,
+    }
+    assert {n for n, _ in values(told["dradash_namespace_pending_pods"], "namespace", "reason")} == {"ml"}
+
+
+def test_findings_are_told_by_code_also_those_that_nothing_has(scene: Scene) -> None:
+    scene.web.doctor.look(scene.now + 3600)
+    found = values(scrape()["dradash_findings"], "code", "severity")
+    assert found["claim-missing", "error"] == 1
+    assert {code for code, _ in found} == set(RULES)
+    assert 0 in found.values()
+
+
+def test_what_the_workers_counted_is_told(scene: Scene) -> None:
+    scene.model.add_figures({"leaders_elected": 1})
+    told = scrape()
+    judged = {s.name: s.value for s in told["dradash_judging_seconds"].samples if "le" not in s.labels}
+    assert judged["dradash_judging_seconds_count"] == scene.model.figures()["verdicts_judged"]
+    assert judged["dradash_judging_seconds_sum"] > 0
+    assert values(told["dradash_verdict_changes"], "outcome")["Blocked",] >= 1
+    assert told["dradash_leader_elections"].samples[0].value == 1
+
+
+def test_a_kind_that_cannot_be_read_is_absent_not_zero(scene: Scene) -> None:
+    scene.sync("resourceclaims", "forbidden", "no")
+    scene.look()
+    told = scrape()
+    assert "dradash_claims" not in told
+    assert values(told["dradash_informer_state"], "kind", "state")["resourceclaims", "forbidden"] == 1
+    assert ("resourceclaims",) not in values(told["dradash_objects"], "kind")
+
+
+def test_while_the_model_cannot_be_read_only_that_is_told(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> dict[str, float]:
+        raise StoreUnavailable("Redis is away")
+
+    monkeypatch.setattr(scene.model, "figures", broken)
+    told = scrape()
+    assert told["dradash_model_up"].samples[0].value == 0
+    assert "dradash_pending_pods" not in told
+    assert "dradash_build_info" in told
+
+
+def test_a_name_that_was_told_stays_told_and_the_rest_are_other() -> None:
+    names = Names(most=2)
+    names.tell(["big", "middle", "small"])
+    assert [names.of(n) for n in ("big", "middle", "small")] == ["big", "middle", OTHER]
+    names.tell(["small", "big", "middle"])
+    assert names.of("small") == OTHER
+    names.tell(["small", "big"])
+    assert names.of("small") == "small"
+
+
+def test_counts_of_names_beyond_the_bound_are_added_up() -> None:
+    counts = {("Pending", f"class-{i}"): i for i in range(1, 6)}
+    assert folded(counts, Names(most=2)) == {
+        ("Pending", "class-5"): 5,
+        ("Pending", "class-4"): 4,
+        ("Pending", OTHER): 6,
+    }
+
+
+def test_hostile_names_stay_valid_labels(scene: Scene) -> None:
+    evil = 'a"b\\c\nd{}'
+    scene.put(build.claim("evil", "ml", resource_class=evil))
+    scene.look()
+    classes = {c for _, c in values(scrape()["dradash_claims"], "state", "class")}
+    assert evil in classes
+    assert label("\ud800") == "?"
+    assert len(label("x" * 5000)) < 200
+
+
+@pytest.mark.usefixtures("scene")
+def test_the_page_answers_in_prometheus_text_format_and_needs_the_token() -> None:
+    with override_settings(ALLOWED_HOSTS=["testserver"]):
+        response = Client().get("/metrics")
+        assert response.status_code == 200
+        assert response.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+        assert list(text_string_to_metric_families(response.content.decode()))
+    guarded = from_environ({"DRADASH_AUTH": "token", "DRADASH_AUTH_TOKEN": "a-long-enough-token"})
+    with override_settings(DRADASH=guarded, ALLOWED_HOSTS=["testserver"]):
+        assert Client().get("/metrics").status_code == 302
+        bearer = {"Authorization": "Bearer a-long-enough-token"}
+        assert Client().get("/metrics", headers=bearer).status_code == 200
+
+
+@pytest.mark.usefixtures("scene")
+def test_requests_are_counted_by_view_never_by_path() -> None:
+    with override_settings(ALLOWED_HOSTS=["testserver"]):
+        Client().get("/ns/ml/pods/train")
+        Client().get("/no/such/page/at-all")
+    requests = values(scrape()["dradash_http_requests"], "method", "view", "status")
+    assert requests["GET", "pod", "200"] >= 1
+    assert requests["GET", "none", "404"] >= 1
+
+
+def test_the_document_is_that_of_the_table() -> None:
+    assert Path("docs/metrics.md").read_text() == document(), "python -m dradash.metrics.document > docs/metrics.md"
+
+
+def test_a_scrape_of_a_large_cluster_takes_well_under_a_tenth_of_a_second() -> None:
+    pods = [build.pod(f"p{i}", f"ns{i % 20}", claims={"gpu": f"c{i}"}) for i in range(1000)]
+    claims = [build.claim(f"c{i}", f"ns{i % 20}", resource_class=f"class-{i % 80}") for i in range(10_000)]
+    classes = [build.resource_class(f"class-{i}") for i in range(80)]
+    scene = Scene(*build.nodes(20), *classes, *claims, *pods)
+    scene.look()
+    scraper, took, text = Scraper((), lambda: scene.now), [], b""
+    scene.web.doctor.look(scene.now)
+    for _ in range(3):
+        started = time.perf_counter()
+        text = scraper.text(scene.web)
+        took.append(time.perf_counter() - started)
+    told = {family.name: family for family in text_string_to_metric_families(text.decode())}
+    claims_told = values(told["dradash_claims"], "state", "class")
+    assert sum(claims_told.values()) == 10_000
+    assert len(claims_told) == 51
+    assert min(took) < 0.1

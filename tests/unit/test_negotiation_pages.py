@@ -1,0 +1,136 @@
+"""Negotiations over HTTP: the list, one conversation, and what is left of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from django.test import Client
+
+from dradash.reader import current
+from dradash.reader.moment import show
+from tests import build
+from tests.scene import Scene
+from tests.unit import html
+
+EVIL = "<b>evil</b>"
+POD = build.pod("train", "ml", claims={"gpu": "gpu", "nic": "nic"})
+OTHER = build.pod("late", "ml", claims={"gpu": "late-gpu"})
+NODES = ["node-0", "node-1", "node-2"]
+
+
+@pytest.fixture
+def scene() -> Iterator[Scene]:
+    made = Scene(
+        *build.nodes(4),
+        build.resource_class(),
+        build.resource_class("nic", driver="nic.example.com"),
+        POD,
+        build.claim("gpu", "ml"),
+        build.claim("nic", "ml", resource_class="nic"),
+    )
+    made.look()
+    made.put(build.context(POD, potential=NODES))
+    made.put(build.context(POD, potential=NODES, unsuitable={"gpu": ["node-1"]}))
+    made.put(build.context(POD, potential=[*NODES[1:], "node-3"], unsuitable={"gpu": ["node-1"]}, selected="node-1"))
+    made.put(OTHER, build.claim("late-gpu", "ml"), build.context(OTHER, potential=NODES))
+    made.look()
+    current.use(made.web)
+    yield made
+    current.use(None)
+
+
+def get(path: str, status: int = 200) -> str:
+    response = Client().get(path)
+    assert response.status_code == status, response.content[:500]
+    return response.content.decode()
+
+
+@pytest.mark.usefixtures("scene")
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/negotiations",
+        "/negotiations?ns=ml&driver=nic.example.com&sort=-pod",
+        "/negotiations?q=nothing",
+        "/ns/ml/negotiations/train",
+        "/ns/ml/negotiations/train?rounds=all",
+    ],
+)
+def test_the_pages_are_well_formed(path: str) -> None:
+    assert html.read(get(path)).faults == []
+
+
+@pytest.mark.usefixtures("scene")
+def test_the_longest_silence_comes_first_and_filters_leave_what_they_say() -> None:
+    page = get("/negotiations")
+    assert page.index("/ns/ml/negotiations/train") < page.index("/ns/ml/negotiations/late")
+    only = get("/negotiations?driver=nic.example.com")
+    assert "/ns/ml/negotiations/train" in only
+    assert "/ns/ml/negotiations/late" not in only
+    assert "/ns/ml/negotiations/train" not in get("/negotiations?state=Answer")
+    assert "/ns/ml/negotiations/train" in get("/negotiations?state=Reselect")
+    assert "No negotiation matches" in get("/negotiations?ns=other")
+
+
+@pytest.mark.usefixtures("scene")
+def test_a_conversation_tells_changes_durations_rules_and_whose_move_it_is() -> None:
+    page = get("/ns/ml/negotiations/train")
+    for words in (
+        "proposes 3 nodes",
+        "1 new",
+        "1 gone",
+        "finds 1 of 3 nodes unsuitable",
+        "after 1.0 s",
+        "selects node-1",
+        "Round 2",
+        "The selected node node-1 is unsuitable for claim gpu.",
+        "select another node: node-1 is unsuitable",
+        "nic.example.com",
+        "no answer",
+    ):
+        assert words in page, words
+    assert 'href="/ns/ml/pods/train"' in page
+    assert "kubectl -n ml get podschedulingcontext.resource.k8s.io train -o yaml" in page
+
+
+def test_a_negotiation_that_is_over_is_told_from_the_history(scene: Scene) -> None:
+    scene.delete(build.context(POD))
+    scene.look()
+    page = get("/ns/ml/negotiations/train")
+    assert "is gone" in page
+    assert "ends the negotiation" in page
+    assert html.read(page).faults == []
+    assert "Nobody negotiates" not in get("/negotiations")
+
+
+def test_a_negotiation_that_never_was_is_missing(scene: Scene) -> None:
+    assert "No PodSchedulingContext" in get("/ns/ml/negotiations/never", 404)
+    assert scene.web.follower.observations.drivers.owed_since("ml/never", "gpu") == 0.0
+
+
+def test_a_past_moment_shows_the_conversation_up_to_then(scene: Scene) -> None:
+    at = show(scene.now - 1.5)  # after the proposal and the answer, before the selection
+    page = get(f"/ns/ml/negotiations/train?at={at}")
+    assert "finds 1 of 3 nodes unsuitable" in page
+    assert "selects node-1" not in page
+    listed = get(f"/negotiations?at={at}")
+    assert "/ns/ml/negotiations/late" not in listed
+    assert "/ns/ml/negotiations/train" in listed
+
+
+def test_hostile_names_stay_text(scene: Scene) -> None:
+    pod = build.pod("evil", "ml", claims={EVIL: "gpu"})
+    scene.put(pod, build.context(pod, potential=[EVIL], selected=EVIL, unsuitable={EVIL: [EVIL]}))
+    scene.look()
+    for path in ("/negotiations", "/ns/ml/negotiations/evil"):
+        page = get(path)
+        assert EVIL not in page
+        assert html.read(page).faults == []
+
+
+def test_a_context_of_a_pod_that_is_gone_says_so(scene: Scene) -> None:
+    scene.delete(POD)
+    scene.look()
+    assert "Without a pod" in get("/negotiations")
+    assert "Without a pod" in get("/ns/ml/negotiations/train")

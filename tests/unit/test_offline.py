@@ -1,0 +1,281 @@
+"""Objects that somebody gathered: what is read, what is refused, and what is said of a pod from them alone."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import tarfile
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from dradash.offline import gather as gathering
+from dradash.offline.documents import BadInput, read
+from dradash.offline.dump import Dump
+from dradash.offline.explain import Explainer, Explanation
+from dradash.offline.gather import gather
+from tests import build
+
+TRAIN = build.pod("train", "ml", claims={"gpu": "c"})
+WAITING = (
+    *build.nodes(3),
+    build.resource_class(),
+    TRAIN,
+    build.claim("c", "ml"),
+    build.context(TRAIN, potential=["node-1"], selected="node-1"),
+)
+
+
+def dump(*objects: build.Obj) -> Dump:
+    made = Dump()
+    made.take(read(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}).encode(), "x"), "x")
+    return made
+
+
+def explained(*objects: build.Obj, pod: str = "ml/train", node: str = "") -> Explanation:
+    found = Explainer(dump(*objects)).pod(pod, node)
+    assert found is not None
+    return found
+
+
+def names(texts: Iterable[bytes]) -> list[str]:
+    return [obj["metadata"]["name"] for text in texts for obj in read(text, "x").objects]
+
+
+# --- documents -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps(TRAIN),
+        json.dumps({"apiVersion": "v1", "kind": "List", "items": [TRAIN]}),
+        json.dumps({"apiVersion": "v1", "kind": "PodList", "items": [{"metadata": TRAIN["metadata"]}]}),
+        json.dumps([TRAIN]),
+        yaml.safe_dump(TRAIN),
+        "---\n" + yaml.safe_dump(TRAIN) + "---\n",
+        "\ufeff" + json.dumps(TRAIN),
+    ],
+    ids=["object", "List", "PodList", "array", "yaml", "documents", "byte order mark"],
+)
+def test_every_form_that_kubectl_prints_is_read(text: str) -> None:
+    (found,) = read(text.encode(), "x").objects
+    assert (found["kind"], found["apiVersion"], found["metadata"]["name"]) == ("Pod", "v1", "train")
+
+
+def test_several_values_and_documents_after_each_other_are_read() -> None:
+    both = json.dumps(TRAIN) + "\n" + json.dumps(build.node("n"))
+    assert names([both.encode()]) == ["train", "n"]
+    assert names([yaml.safe_dump_all([TRAIN, None, build.node("n")]).encode()]) == ["train", "n"]
+
+
+def test_a_time_without_quotes_stays_a_text() -> None:
+    text = b"apiVersion: v1\nkind: Node\nmetadata: {name: n, creationTimestamp: 2026-11-30T04:00:00Z}\n"
+    assert read(text, "x").objects[0]["metadata"]["creationTimestamp"] == "2026-11-30T04:00:00Z"
+
+
+def test_an_empty_typed_list_says_that_there_are_none() -> None:
+    made = Dump()
+    made.take(read(b'{"apiVersion":"resource.k8s.io/v1alpha2","kind":"ResourceClassList","items":[]}', "x"), "x")
+    assert made.known == {"resourceclasses"}
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (b"Error from server (NotFound)", "is no Kubernetes object"),
+        (b'{"apiVersion": "v1", "kind": "Pod"', "file.txt:"),
+        (b'{"a": 1}', "has no apiVersion and kind"),
+        (b"a: [1\n", "file.txt:"),
+        (b'{"apiVersion":"v1","kind":"List","items":[3]}', "an item of a List is 3"),
+        (b"\xff\xfe\x00", "file.txt:"),
+        (b"[" * 100_000, "file.txt:"),
+        (b"a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n", "aliases are not read"),
+    ],
+    ids=["message", "cut off", "other json", "other yaml", "item", "binary", "deep", "bomb"],
+)
+def test_what_holds_no_objects_is_refused_with_its_name(text: bytes, says: str) -> None:
+    with pytest.raises(BadInput) as refused:
+        read(text, "file.txt")
+    assert str(refused.value).startswith("file.txt:")
+    assert says in str(refused.value)
+
+
+# --- files -----------------------------------------------------------------------------------------------------------
+
+
+def _tar(members: dict[str, bytes]) -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as tar:
+        for name, text in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(text)
+            tar.addfile(info, io.BytesIO(text))
+    return out.getvalue()
+
+
+def _texts(*paths: str, stdin: bytes = b"") -> list[bytes]:
+    return [given.text for given in gather(list(paths), io.BytesIO(stdin))]
+
+
+def test_files_directories_archives_and_standard_input_are_gathered(tmp_path: Path) -> None:
+    train, node = json.dumps(TRAIN).encode(), json.dumps(build.node("n")).encode()
+    tree = tmp_path / "must-gather" / "namespaces" / "ml" / "core"
+    tree.mkdir(parents=True)
+    (tree / "pods.yaml").write_bytes(train)
+    (tree / "pod.log").write_text("not: [an object")
+    (tmp_path / "node.json.gz").write_bytes(gzip.compress(node))
+    (tmp_path / "all.tgz").write_bytes(_tar({"a/pods.json": train, "a/x.log": b"no", "a/n.yml": node}))
+    assert names(_texts(str(tmp_path / "must-gather"))) == ["train"]
+    assert names(_texts(str(tmp_path / "node.json.gz"), str(tree / "pods.yaml"))) == ["n", "train"]
+    assert names(_texts(str(tmp_path / "all.tgz"))) == ["train", "n"]
+    assert names(_texts("-", stdin=(tmp_path / "all.tgz").read_bytes())) == ["train", "n"]
+
+
+def test_a_link_out_of_a_directory_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "secret.yaml").write_bytes(b"secret")
+    (tmp_path / "dump").mkdir()
+    (tmp_path / "dump" / "pods.yaml").write_bytes(b"pods")
+    (tmp_path / "dump" / "link.yaml").symlink_to(tmp_path / "secret.yaml")
+    assert _texts(str(tmp_path / "dump")) == [b"pods"]
+
+
+@pytest.mark.parametrize("name", ["nowhere.yaml", "empty", "broken.gz", "broken.tar"])
+def test_what_cannot_be_opened_is_named(tmp_path: Path, name: str) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "broken.gz").write_bytes(gzip.compress(b"x" * 1000)[:20])
+    (tmp_path / "broken.tar").write_bytes(b"\0" * 257 + b"ustar" + b"\0" * 100)
+    with pytest.raises(BadInput, match=name):
+        _texts(str(tmp_path / name))
+
+
+def test_an_input_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gathering, "LARGEST", 1000)
+    (tmp_path / "bomb.gz").write_bytes(gzip.compress(b" " * 5000))
+    with pytest.raises(BadInput, match="more than 1000 bytes"):
+        _texts(str(tmp_path / "bomb.gz"))
+
+
+# --- the dump --------------------------------------------------------------------------------------------------------
+
+
+def test_the_later_state_of_an_object_counts_in_whatever_order_they_come() -> None:
+    old, new = build.claim("c", "ml"), build.claim("c", "ml", allocation=build.allocation("node-0"))
+    new["metadata"]["resourceVersion"] = "20"
+    for order in ([old, new], [new, old]):
+        assert dump(*order).cluster.claims["ml/c"].status.allocation is not None
+
+
+def test_other_versions_kinds_and_nameless_objects_are_counted_not_lost() -> None:
+    foreign = build.claim("c", "ml") | {"apiVersion": "resource.k8s.io/v1beta1"}
+    made = dump(foreign, {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}, build.node("") | {})
+    assert dict(made.foreign) == {"resource.k8s.io/v1beta1 ResourceClaim": 1}
+    assert dict(made.other) == {"v1 Secret": 1}
+    assert made.notes == ["x: a Node without a name is left out"]
+
+
+def test_a_malformed_object_is_noted() -> None:
+    bad = build.pod("bad", "ml") | {"spec": {"nodeName": 7}}
+    assert "Pod ml/bad cannot be read" in dump(bad).notes[0]
+
+
+def test_a_name_that_is_no_unicode_text_does_no_harm() -> None:
+    made = Dump()
+    made.take(read(rb'{"apiVersion":"v1","kind":"Node","metadata":{"name":"\ud800"}}', "x"), "x")
+    assert list(made.cluster.raw["nodes"]) == ["\ud800"]
+
+
+def test_an_object_without_namespace_is_in_the_default_one() -> None:
+    pod = build.pod("p", claims={"gpu": "c"})
+    del pod["metadata"]["namespace"]
+    assert [p.key for p in dump(pod).pods()] == ["default/p"]
+
+
+# --- the explanation -------------------------------------------------------------------------------------------------
+
+
+def test_a_pod_is_judged_as_the_running_dradash_judges_it() -> None:
+    found = explained(*WAITING)
+    assert (found.outcome, found.decided, found.schedulable) == ("Waiting", True, False)
+    assert found.acts_next is not None
+    assert found.acts_next.names == ("gpu.example.com",)
+    assert found.nodes_fit == 3
+    assert found.negotiation is not None
+    assert found.negotiation.awaited[0].what == "allocate for node-1"
+
+
+def test_nodes_are_told_by_reason_with_their_names() -> None:
+    suitable = build.with_labels(zone="a")
+    found = explained(
+        build.node("in", labels={"zone": "a"}),
+        build.node("out"),
+        build.resource_class(suitable=suitable),
+        TRAIN,
+        build.claim("c", "ml"),
+        node="out",
+    )
+    groups = {g.reason: (g.nodes, g.code) for g in found.groups}
+    assert groups[""][0] == ("in",)
+    assert groups["excluded by resource class node filter"][0] == ("out",)
+    assert found.asked_node is not None
+    assert not found.asked_node.fits
+    assert found.asked_node.reason == "excluded by resource class node filter"
+
+
+def test_a_node_that_is_not_in_the_input_is_said_to_be_none() -> None:
+    found = explained(*WAITING, node="node-9")
+    assert found.asked_node is not None
+    assert (found.asked_node.exists, found.asked_node.fits) == (False, False)
+
+
+@pytest.mark.parametrize(
+    ("without", "says"),
+    [
+        ("ResourceClass", "no ResourceClass in the input: cannot decide"),
+        ("ResourceClaim", "no ResourceClaim in the input: cannot decide"),
+        ("Node", "no Node in the input: cannot decide"),
+    ],
+)
+def test_what_is_missing_is_named_and_there_is_no_verdict_without_it(without: str, says: str) -> None:
+    found = explained(*(o for o in WAITING if o["kind"] != without))
+    assert not found.decided
+    assert found.outcome == "Unknown"
+    assert says in found.sentence
+    assert found.groups == ()
+
+
+def test_a_class_is_not_missed_where_every_claim_is_allocated() -> None:
+    claim = build.claim("c", "ml", allocation=build.allocation("node-1"), reserved_for=[TRAIN])
+    found = explained(*build.nodes(2), TRAIN, claim)
+    assert found.decided
+    assert found.schedulable
+
+
+def test_an_absent_negotiation_is_taken_as_none_and_said() -> None:
+    found = explained(*(o for o in WAITING if o["kind"] != "PodSchedulingContext"))
+    assert found.decided
+    assert "no PodSchedulingContext in the input: taken as not negotiated yet" in found.missing
+
+
+def test_claims_of_another_version_are_named() -> None:
+    objects = [o | {"apiVersion": "resource.k8s.io/v1"} if o["kind"] == "ResourceClaim" else o for o in WAITING]
+    found = explained(*objects)
+    assert not found.decided
+    assert "resource.k8s.io/v1 ResourceClaim in the input" in found.sentence
+
+
+def test_findings_about_the_pod_are_told_at_the_newest_time_of_the_input() -> None:
+    pod = build.pod("train", "ml", claims={"gpu": "nowhere"})
+    late = build.node("n")
+    late["status"] = {"conditions": [{"type": "Ready", "lastHeartbeatTime": "2026-11-30T05:00:00Z"}]}
+    found = explained(late, pod, build.claim("c", "ml"), build.resource_class())
+    assert any(f.id.startswith("claim-missing.") for f in found.findings)
+
+
+def test_the_schedulers_own_words_are_compared() -> None:
+    words = "0/3 nodes are available: waiting for resource driver."
+    found = explained(*WAITING, build.event(TRAIN, words))
+    assert found.agreement.said == words

@@ -1,0 +1,247 @@
+"""Pages of the past: links, ages, the slider, gone objects, and moments that cannot be shown."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from urllib.parse import urlencode
+
+import pytest
+from django.test import Client
+
+from dradash.reader import current
+from dradash.reader.moment import show
+from tests import build
+from tests.scene import Scene
+from tests.unit import html
+
+TRAIN = build.pod("train", "ml", claims={"gpu": "gpu"})
+CLAIM = build.claim("gpu", "ml")
+STEP = 600.0
+
+
+class Story(Scene):
+    """TRAIN is blocked, then waits, then is deleted with its claim; each `moment` is after the change of its name."""
+
+    def __init__(self) -> None:
+        super().__init__(*build.nodes(3), build.resource_class(), TRAIN)
+        self.began = self.moment()
+        self.put(CLAIM)
+        self.unblocked = self.moment()
+        self.put(build.context(TRAIN, potential=["node-0", "node-1"]))
+        self.proposed = self.moment()
+        self.delete(TRAIN)
+        self.delete(CLAIM)
+        self.deleted = self.moment()
+        self.look()
+
+    def moment(self) -> str:
+        self.now += STEP
+        return show(self.now - STEP / 2)
+
+
+@pytest.fixture
+def story() -> Iterator[Story]:
+    made = Story()
+    current.use(made.web)
+    yield made
+    current.use(None)
+
+
+def get(path: str, status: int = 200, *, then: str = "", **query: str) -> str:
+    """then: the moment to compare with."""
+    query |= {"with": then} if then else {}
+    response = Client().get(f"{path}{'&' if '?' in path else '?'}{urlencode(query)}" if query else path)
+    assert response.status_code == status, response.content[:500]
+    return response.content.decode()
+
+
+PAGES = (
+    "/negotiations",
+    "/ns/ml/negotiations/train",
+    "/nodes",
+    "/nodes/node-1",
+    "/classes",
+    "/classes/gpu",
+    "/drivers",
+    "/doctor",
+    "/changes",
+    "/search?q=train",
+    "/",
+    "/pods",
+    "/claims",
+    "/ns/ml/pods/train",
+    "/ns/ml/claims/gpu",
+    "/ns/ml/pods/train/nodes",
+)
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_every_page_can_be_looked_at_as_it_was(story: Story, path: str) -> None:
+    page = get(path, at=story.proposed)
+    assert html.read(page).faults == []
+    assert "The past, as of" in page
+    assert "as of <time" in page
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_links_and_forms_of_the_past_stay_in_it_and_live_leads_back(story: Story, path: str) -> None:
+    page = get(path, at=story.proposed)
+    at = urlencode({"at": story.proposed})
+    hrefs = re.findall(r'href="(/[^"#]*)', page)
+    pages = [h for h in hrefs if not h.startswith("/static/")]
+    assert len(pages) > 5
+    # The stream of changes and the comparison name moments of their own.
+    assert [h for h in pages if at not in h and "at=2026-" not in h] == []
+    assert sum(at in h for h in pages) > 5
+    for form in re.findall(r'<form[^>]*method="get".*?</form>', page, re.DOTALL):
+        assert f'name="at" value="{story.proposed}"' in form
+    back = re.search(r'<a class="button" href="([^"]*)" data-live-link', page)
+    assert back is not None
+    assert back[1].startswith("?")
+    assert "at=" not in back[1]
+
+
+def test_what_is_over_has_no_socket_and_ages_that_stand_still(story: Story) -> None:
+    page = get("/ns/ml/pods/train", at=story.proposed)
+    assert 'ws-connect=""' in page
+    assert "live-state" not in page.replace("live-state as-of", "")
+    created = re.search(r"created <time[^>]*>([^<]*)</time>", page)
+    assert created is not None
+    assert created[0].count("data-age") == 0
+    assert created[1] == "25m 3s"  # two and a half steps, and a second for each change
+
+
+def test_the_verdict_and_the_negotiation_are_those_of_then(story: Story) -> None:
+    assert "Blocked" in get("/ns/ml/pods/train", at=story.began)
+    unblocked = get("/ns/ml/pods/train", at=story.unblocked)
+    assert "Waiting" in unblocked
+    assert "proposes" not in unblocked
+    assert "proposes 2 nodes" in get("/ns/ml/pods/train", at=story.proposed)
+    assert "Blocked" in get("/pods", at=story.began)
+    assert "Waiting" in get("/pods", at=story.proposed)
+
+
+def test_an_object_is_there_before_its_deletion_gone_after_it_and_missing_before_it_was(story: Story) -> None:
+    for path, before in (("/ns/ml/pods/train", story.proposed), ("/ns/ml/claims/gpu", story.proposed)):
+        assert "is gone" not in get(path, at=before)
+        gone = get(path, at=story.deleted)
+        assert "is gone" in gone
+    assert "No ResourceClaim" in get("/ns/ml/claims/gpu", 404, at=story.began)
+
+
+def test_the_slider_marks_where_the_verdict_changed_and_leads_from_change_to_change(story: Story) -> None:
+    page = get("/ns/ml/pods/train", at=story.unblocked)
+    (marks,) = re.findall(r'data-marks="([^"]*)"', page)
+    assert len(marks.split()) == 4  # blocked, waiting, waiting with other words, gone
+    moments = re.findall(r'<li(?: aria-current="true")?><a href="\?at=([^"&]*)', page)
+    shown = re.search(r'<li aria-current="true"><a href="\?at=([^"&]*)', page)
+    assert shown is not None
+    previous = re.search(r'<a href="\?at=([^"&]*)" rel="prev"', page)
+    following = re.search(r'<a href="\?at=([^"&]*)" rel="next"', page)
+    assert previous is not None
+    assert following is not None
+    newest_first = moments[:4]
+    assert newest_first.index(shown[1]) == newest_first.index(previous[1]) == 2
+    assert newest_first.index(following[1]) == 1
+    # At the beginning of a state the change before is the one before that.
+    earlier = get(f"/ns/ml/pods/train?at={shown[1]}")
+    before = re.search(r'<a href="\?at=([^"&]*)" rel="prev"', earlier)
+    assert before is not None
+    assert before[1] == newest_first[3]
+
+
+def test_a_link_to_a_change_shows_the_state_after_it(story: Story) -> None:
+    page = get("/ns/ml/claims/gpu", at=story.proposed)
+    (moment, *_) = re.findall(r'<a href="\?at=([^"&]*)"><time', page)
+    assert "No ResourceClaim" not in get(f"/ns/ml/claims/gpu?at={moment}")
+
+
+def test_a_list_offers_to_step_back(story: Story) -> None:
+    page = get("/pods")
+    assert "5 minutes earlier" in page
+    assert "The earliest that is kept" in page
+    assert html.read(page).faults == []
+
+
+def test_a_time_before_history_offers_the_nearest(story: Story) -> None:
+    page = get("/pods", 404, at="2026-11-29T00:00:00Z", outcome="Blocked")
+    assert "before what is kept" in page
+    nearest = re.search(r'href="(\?[^"]*)">The earliest that is kept: 2026', page)
+    assert nearest is not None
+    assert "outcome=Blocked" in nearest[1]
+    assert "Blocked" in get("/pods" + nearest[1].replace("&amp;", "&"))
+
+
+def test_a_compared_time_before_history_offers_the_nearest_for_itself(story: Story) -> None:
+    page = get("/ns/ml/pods/train", 404, at=story.proposed, then="2026-11-29T00:00:00Z")
+    nearest = re.search(r'href="(\?[^"]*)">The earliest that is kept: 2026', page)
+    assert nearest is not None
+    assert "What changed" in get("/ns/ml/pods/train" + nearest[1].replace("&amp;", "&"))
+
+
+@pytest.mark.parametrize("at", ["yesterday", "2026-11-30T03:12", "2026-13-30T03:12:00Z", "12", "<script>"])
+def test_what_is_no_time_is_said(story: Story, at: str) -> None:
+    page = get("/pods", 404, at=at)
+    assert "This moment cannot be shown" in page
+    assert "<script>" not in page
+
+
+def test_a_time_to_come_is_said(story: Story) -> None:
+    assert "has not come yet" in get("/pods", 404, at=show(time.time() + 3600))
+
+
+def test_the_form_goes_to_a_time_under_an_address_that_lasts(story: Story) -> None:
+    def location(**query: str) -> str:
+        response = Client().get("/pods", query)
+        assert response.status_code == 302
+        return str(response["Location"])
+
+    assert location(moment="2026-11-30 04:05", ns="ml", at="2026-11-30T04:00:00Z") == (
+        "/pods?ns=ml&at=2026-11-30T04%3A05Z"
+    )
+    assert re.fullmatch(r"/pods\?at=\d{4}-\d\d-\d\dT\d\d%3A\d\d%3A\d\dZ", location(moment="5m"))
+    assert "is no time with a zone" in get("/pods", 404, at="nonsense")
+
+
+# --- two moments -----------------------------------------------------------------------------------------------------
+
+
+def test_two_moments_of_a_pod_are_compared_with_its_verdict_and_claims(story: Story) -> None:
+    page = get("/ns/ml/pods/train", at=story.proposed, then=story.began)
+    assert html.read(page).faults == []
+    (part,) = re.findall(r'aria-labelledby="comparison-title".*?</section>', page, re.DOTALL)
+    assert re.search(r"Blocked.*→.*Waiting", part, re.DOTALL)
+    assert re.search(r'type-added">added</span> <span class="muted">ResourceClaim', part)
+    assert re.search(r'type-added">added</span> <span class="muted">PodSchedulingContext', part)
+    assert "Nothing of this object changed" in get("/ns/ml/pods/train", at=story.began, then=story.began)
+
+
+def test_two_moments_of_the_cluster_are_compared_and_filtered(story: Story) -> None:
+    both, then = story.deleted, story.unblocked
+    page = get("/compare", at=both, then=then)
+    assert html.read(page).faults == []
+    assert "removed" in page
+    assert "Verdict on Pod" in page
+    claims = get("/compare", kind="resourceclaims", at=both, then=then)
+    assert claims.count('class="type-deleted"') == 1
+    assert "ml/gpu" in claims
+    assert "Nothing that changed matches" in get("/compare", ns="nobody", at=both, then=then)
+    assert "Nothing changed between" in get("/compare", at=story.began, then=story.began)
+
+
+def test_the_cluster_is_compared_with_the_present_when_no_other_time_is_named(story: Story) -> None:
+    page = get("/compare", then=story.proposed)
+    assert "now</a>" in page
+    assert "removed" in page
+    assert "Two moments" in get("/compare")
+
+
+def test_histories_lead_to_their_moments(story: Story) -> None:
+    page = get("/ns/ml/pods/train")
+    (history,) = re.findall(r'aria-labelledby="history-title".*?</section>', page, re.DOTALL)
+    moments = re.findall(r'href="\?at=([^"&]*)&amp;with=([^"]*)"', history)
+    assert moments
+    for at, other in moments:
+        assert "What changed" in get(f"/ns/ml/pods/train?at={at}&with={other}")
