@@ -122,3 +122,11 @@ def test_the_cost_of_an_expression_is_limited() -> None:
     nested = f"{NUMBERS}.all(a, {NUMBERS}.all(b, {NUMBERS}.all(c, {NUMBERS}.all(d, a + b + c + d >= 0))))"
     with pytest.raises(RuntimeFault, match="actual cost limit exceeded"):
         matches(nested)
+
+
+def test_a_pattern_that_might_run_for_ever_is_not_tried() -> None:
+    device = Device(attributes={"model": DeviceAttribute(string_value="a" * 60 + "c")})
+    with pytest.raises(RuntimeFault, match="repeats a repetition"):
+        matches(f'{MINE}.model.find("((a+)+b|c)") == "c"', device)
+    assert matches(f'{MINE}.model.matches("((a+)+b|c)")', device)
+    assert matches(f'{MINE}.model.find("(a+)c") != ""', device)

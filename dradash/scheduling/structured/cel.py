@@ -146,6 +146,8 @@ class _Re2:
         """The first `limit` matches, all if it is negative. RE2 finds where one starts, `re` where it ends."""
         if limit == 0 or not self.matches(text, pattern):
             return []
+        if _repeats_repetition(pattern):
+            raise EvalError("this pattern is not evaluated here: it repeats a repetition")
         try:
             compiled = re.compile(pattern.replace(r"\z", r"\Z"))
         except (re.error, RecursionError) as error:
@@ -157,6 +159,26 @@ class _Re2:
                 break
         return found
 
+
+def _repeats_repetition(pattern: str) -> bool:
+    """Whether a group with a repetition in it is itself repeated: `re` might try for ever, RE2 never does."""
+    groups = [False]
+    for match in _PATTERN_TOKEN.finditer(pattern):
+        token = match[0]
+        if token[0] == "(":
+            groups.append(False)
+        elif token[0] == ")":
+            inner = groups.pop() if len(groups) > 1 else False
+            if inner and len(token) > 1:
+                return True
+            groups[-1] |= inner or len(token) > 1
+        elif token[0] in "*+{":
+            groups[-1] = True
+    return False
+
+
+# Escapes and classes count for nothing; a closing bracket goes with the repetition behind it.
+_PATTERN_TOKEN: Final = re.compile(r"\\.|\[\^?\]?[^\]]*\]|\((?:\?[^)=!:]*:)?|\)[*+{]?|[*+{]|[^\\]", re.DOTALL)
 
 REGEX: Final = _Re2()
 
