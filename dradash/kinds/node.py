@@ -16,8 +16,13 @@ class NodeSpec(KubeStruct, frozen=True, kw_only=True):
     taints: tuple[Taint, ...] = ()
 
 
+class NodeStatus(KubeStruct, frozen=True, kw_only=True):
+    allocatable: dict[str, str | int | float] = {}  # quantities
+
+
 class Node(KubeObject, frozen=True, kw_only=True):
     spec: NodeSpec = NodeSpec()
+    status: NodeStatus = NodeStatus()
 
 
 class Namespace(KubeObject, frozen=True, kw_only=True):

@@ -58,6 +58,16 @@ class PodSchedulingGate(KubeStruct, frozen=True, kw_only=True):
     name: str = ""
 
 
+class ResourceRequirements(KubeStruct, frozen=True, kw_only=True):
+    requests: dict[str, str | int | float] = {}  # quantities
+
+
+class Container(KubeStruct, frozen=True, kw_only=True):
+    name: str = ""
+    restart_policy: str | None = None
+    resources: ResourceRequirements = ResourceRequirements()
+
+
 class PodSpec(KubeStruct, frozen=True, kw_only=True):
     node_name: str = ""
     scheduler_name: str = "default-scheduler"
@@ -68,6 +78,8 @@ class PodSpec(KubeStruct, frozen=True, kw_only=True):
     scheduling_gates: tuple[PodSchedulingGate, ...] = ()
     preemption_policy: str = ""
     priority: int | None = None
+    containers: tuple[Container, ...] = ()
+    init_containers: tuple[Container, ...] = ()
 
 
 class PodCondition(KubeStruct, frozen=True, kw_only=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Final
 
@@ -40,6 +41,11 @@ def string_slice(values: Sequence[str]) -> str:
     if not values:
         return "[]string(nil)"
     return "[]string{" + ", ".join(quote(v) for v in values) + "}"
+
+
+def json_list(values: Sequence[str]) -> str:
+    """encoding/json of a []string: an empty list prints as nil, which the API server sends."""
+    return json.dumps(list(values), ensure_ascii=False, separators=(",", ":")) if values else "null"
 
 
 def aggregate(messages: Sequence[str]) -> str:

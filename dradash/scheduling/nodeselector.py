@@ -5,7 +5,7 @@ NodeTable (nodetable.py) answers for all nodes at once; `term_matches` here is t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from dradash.kinds.selectors import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
@@ -22,22 +22,26 @@ def is_empty(term: NodeSelectorTerm) -> bool:
     return not term.match_expressions and not term.match_fields
 
 
-def selector_error(selector: NodeSelector) -> str | None:
+# How a list of values is printed: as Go does up to Kubernetes 1.30, as JSON in 1.36 (gotext.json_list).
+ShowValues = Callable[[Sequence[str]], str]
+
+
+def selector_error(selector: NodeSelector, show: ShowValues = string_slice) -> str | None:
     """The error of nodeaffinity.NewNodeSelector, None for a valid selector."""
     errors: list[str] = []
     for i, term in enumerate(selector.node_selector_terms):
         if not is_empty(term):
-            errors += term_errors(term, f"nodeSelectorTerms[{i}]")
+            errors += term_errors(term, f"nodeSelectorTerms[{i}]", show)
     return aggregate(errors) if errors else None
 
 
-def term_errors(term: NodeSelectorTerm, path: str) -> list[str]:
+def term_errors(term: NodeSelectorTerm, path: str, show: ShowValues = string_slice) -> list[str]:
     """newNodeSelectorTerm's parseErrs, flattened; `path` is the term's field path."""
     errors: list[str] = []
     for i, requirement in enumerate(term.match_expressions):
-        errors += _expression_errors(requirement, f"{path}.matchExpressions[{i}]")
+        errors += _expression_errors(requirement, f"{path}.matchExpressions[{i}]", show)
     for i, requirement in enumerate(term.match_fields):
-        errors += _field_errors(requirement, f"{path}.matchFields[{i}]")
+        errors += _field_errors(requirement, f"{path}.matchFields[{i}]", show)
     return errors
 
 
@@ -47,23 +51,23 @@ def _not_supported(path: str, operator: str, supported: tuple[str, ...]) -> str:
     )
 
 
-def _expression_errors(requirement: NodeSelectorRequirement, path: str) -> list[str]:
+def _expression_errors(requirement: NodeSelectorRequirement, path: str, show: ShowValues) -> list[str]:
     """labels.NewRequirement. An unknown operator is reported alone, as nodeSelectorRequirementsAsSelector does."""
     if requirement.operator not in OPERATORS:
         return [_not_supported(path, requirement.operator, OPERATORS)]
     errors = []
     if wrong := key_errors(requirement.key):
         errors.append(f"{path}.key: Invalid value: {quote(requirement.key)}: {'; '.join(wrong)}")
-    errors += _value_count_errors(requirement, f"{path}.values")
+    errors += _value_count_errors(requirement, f"{path}.values", show)
     for i, value in enumerate(requirement.values):
         if wrong := value_errors(value):
             errors.append(f"{path}.values[{i}][{requirement.key}]: Invalid value: {quote(value)}: {'; '.join(wrong)}")
     return list(dict.fromkeys(errors))
 
 
-def _value_count_errors(requirement: NodeSelectorRequirement, path: str) -> list[str]:
+def _value_count_errors(requirement: NodeSelectorRequirement, path: str, show: ShowValues) -> list[str]:
     values = requirement.values
-    invalid = f"{path}: Invalid value: {string_slice(values)}: "
+    invalid = f"{path}: Invalid value: {show(values)}: "
     match requirement.operator:
         case "In" | "NotIn":
             return [] if values else [invalid + "for 'in', 'notin' operators, values set can't be empty"]
@@ -78,12 +82,12 @@ def _value_count_errors(requirement: NodeSelectorRequirement, path: str) -> list
             return errors
 
 
-def _field_errors(requirement: NodeSelectorRequirement, path: str) -> list[str]:
+def _field_errors(requirement: NodeSelectorRequirement, path: str, show: ShowValues) -> list[str]:
     """nodeSelectorRequirementsAsFieldSelector."""
     if requirement.operator not in FIELD_OPERATORS:
         return [_not_supported(path, requirement.operator, FIELD_OPERATORS)]
     if len(requirement.values) != 1:
-        return [f"{path}.values: Invalid value: {string_slice(requirement.values)}: must have one element"]
+        return [f"{path}.values: Invalid value: {show(requirement.values)}: must have one element"]
     return []
 
 

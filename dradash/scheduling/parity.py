@@ -9,12 +9,19 @@ from typing import Any
 
 import msgspec
 
-from dradash.scheduling.classic.vectors import SEEDS, answer, without_unset
+from dradash.scheduling.classic import vectors as classic
+from dradash.scheduling.classic.vectors import SEEDS, without_unset
+from dradash.scheduling.structured import vectors as structured
 
 
 class Mismatch(msgspec.Struct, frozen=True):
     id: str
     diff: str  # readable, several lines
+
+
+def answer(case: dict[str, Any], seed: int) -> dict[str, Any]:
+    """The port's answer: of the plugin whose kinds are in the case."""
+    return structured.answer(case, seed) if structured.is_structured(case) else classic.answer(case, seed)
 
 
 Answerer = Callable[[dict[str, Any], int], dict[str, Any]]
@@ -46,7 +53,7 @@ def _comparable(value: dict[str, Any]) -> dict[str, Any]:
         {**w, "body": without_unset(w["body"])} if isinstance(w.get("body"), dict) else w
         for w in value.get("writes") or ()
     ]
-    rest = {k: v for k, v in value.items() if k != "writes"}
+    rest = structured.comparable({k: v for k, v in value.items() if k != "writes"})
     return {**rest, "writes": writes} if writes else rest
 
 

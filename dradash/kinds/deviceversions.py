@@ -1,0 +1,60 @@
+"""Reads resource.k8s.io/v1beta1 and v1beta2 objects into the shape of v1, which v1beta2 already has.
+
+v1beta1 differs in two places: a request's fields stand beside its name instead of under `exactly`, and a device's
+fields stand under `basic`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+# What stands beside the name of a v1beta1 request.
+_EXACT_FIELDS: Final = (
+    "deviceClassName",
+    "selectors",
+    "allocationMode",
+    "count",
+    "adminAccess",
+    "tolerations",
+    "capacity",
+)
+
+
+def to_v1(raw: dict[str, Any]) -> dict[str, Any]:
+    """The object as v1 would show it; unchanged if it is no v1beta1 object of this group. The input is not touched."""
+    if raw.get("apiVersion") != "resource.k8s.io/v1beta1":
+        return raw
+    spec = raw.get("spec")
+    if not isinstance(spec, dict):
+        return raw
+    match raw.get("kind"):
+        case "ResourceClaim":
+            return {**raw, "spec": _claim_spec(spec)}
+        case "ResourceClaimTemplate" if isinstance(spec.get("spec"), dict):
+            return {**raw, "spec": {**spec, "spec": _claim_spec(spec["spec"])}}
+        case "ResourceSlice":
+            devices = spec.get("devices")
+            if isinstance(devices, list):
+                return {**raw, "spec": {**spec, "devices": [_device(d) for d in devices]}}
+    return raw
+
+
+def _claim_spec(spec: dict[str, Any]) -> dict[str, Any]:
+    devices = spec.get("devices")
+    if not isinstance(devices, dict) or not isinstance(devices.get("requests"), list):
+        return spec
+    return {**spec, "devices": {**devices, "requests": [_request(r) for r in devices["requests"]]}}
+
+
+def _request(request: Any) -> Any:
+    if not isinstance(request, dict) or "exactly" in request or request.get("firstAvailable"):
+        return request
+    exactly = {k: request[k] for k in _EXACT_FIELDS if k in request}
+    rest = {k: v for k, v in request.items() if k not in exactly}
+    return {**rest, "exactly": exactly} if exactly else request
+
+
+def _device(device: Any) -> Any:
+    if not isinstance(device, dict) or not isinstance(device.get("basic"), dict):
+        return device
+    return {k: v for k, v in device.items() if k != "basic"} | device["basic"]

@@ -1,0 +1,85 @@
+"""Consumable capacity: what a request takes of a device, and whether that is left (consumable_capacity.go)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dradash.kinds.deviceclaim import CapacityRequirements
+from dradash.kinds.quantity import Format, Quantity, of_int
+from dradash.kinds.resourceslice import CapacityRequestPolicy, CapacityRequestPolicyRange, DeviceCapacity
+from dradash.scheduling.structured.devices import Capacities, amount
+
+
+def fits(
+    taken: Mapping[str, Quantity],
+    taking: Mapping[str, Quantity],
+    wanted: CapacityRequirements | None,
+    capacity: Mapping[str, DeviceCapacity],
+) -> bool:
+    """CmpRequestOverCapacity. `taken`: by other claims; `taking`: in this search. False also for an unknown name."""
+    requests = wanted.requests if wanted is not None else {}
+    if any(name not in capacity for name in requests):
+        return False
+    for name, held in capacity.items():
+        consumed = _consumed(requests.get(name), held)
+        if _violates(consumed, held.request_policy):
+            return False
+        total = taken[name] + consumed if name in taken else consumed
+        if name in taking:
+            total = total + taking[name]
+        if total.compare(amount(held.value)) > 0:
+            return False
+    return True
+
+
+def consumption(wanted: CapacityRequirements | None, capacity: Mapping[str, DeviceCapacity]) -> Capacities:
+    """GetConsumedCapacityFromRequest."""
+    requests = wanted.requests if wanted is not None else {}
+    return {name: _consumed(requests.get(name), held) for name, held in capacity.items()}
+
+
+def _consumed(wanted: str | int | float | None, held: DeviceCapacity) -> Quantity:
+    """calculateConsumedCapacity: the default or the whole if nothing is asked for, else rounded up by the policy."""
+    policy = held.request_policy
+    if wanted is None:
+        return amount(policy.default if policy is not None and policy.default is not None else held.value)
+    request = amount(wanted)
+    if policy is None:
+        return request
+    if policy.valid_range is not None and policy.valid_range.min is not None:
+        return _rounded_into(request, policy.valid_range)
+    for valid in policy.valid_values:
+        if request.compare(amount(valid)) <= 0:
+            return amount(valid)
+    return request
+
+
+def _rounded_into(request: Quantity, limits: CapacityRequestPolicyRange) -> Quantity:
+    """roundUpRange."""
+    low = amount(limits.min)
+    if request.compare(low) < 0:
+        return low
+    step = amount(limits.step).value() if limits.step is not None else 0
+    if step <= 0:
+        return request
+    steps = -(-(request.value() - low.value()) // step)
+    return of_int(low.value() + step * steps, Format.BINARY_SI)
+
+
+def _violates(consumed: Quantity, policy: CapacityRequestPolicy | None) -> bool:
+    """violatesPolicy. The default is always allowed, if it is the very same Go value."""
+    if policy is None:
+        return False
+    if policy.default is not None and consumed.is_same_as(amount(policy.default)):
+        return False
+    if policy.valid_range is not None:
+        return _violates_range(consumed, policy.valid_range)
+    return bool(policy.valid_values) and all(consumed.compare(amount(v)) != 0 for v in policy.valid_values)
+
+
+def _violates_range(consumed: Quantity, limits: CapacityRequestPolicyRange) -> bool:
+    if limits.max is not None and consumed.compare(amount(limits.max)) > 0:
+        return True
+    step = amount(limits.step).value() if limits.step is not None else 0
+    low = amount(limits.min).value() if limits.min is not None else 0
+    return step > 0 and (consumed.value() - low) % step != 0

@@ -1,0 +1,248 @@
+"""CEL selectors on devices. The only file that knows the CEL library.
+
+cel-expr-python parses and type-checks an expression in Kubernetes' environment; `celeval` evaluates the checked tree.
+The library's own evaluator is not used: it cannot carry quantities and versions through an expression, has no maps
+with defaults, stops a macro after 10,000 steps and does not count cost (docs/upstream.md).
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache, lru_cache
+from typing import Any, Final
+
+from cel_expr_python import cel
+from cel_expr_python.ext.ext_bindings import ExtBindings
+from cel_expr_python.ext.ext_optional import ExtOptional
+
+from dradash.kinds import quantity as quantities
+from dradash.kinds import semver
+from dradash.kinds.quantity import InvalidQuantity
+from dradash.kinds.resourceslice import Device, DeviceAttribute
+from dradash.kinds.semver import InvalidVersion
+from dradash.scheduling.structured import celtree
+from dradash.scheduling.structured.celchecks import check
+from dradash.scheduling.structured.celdeclarations import ABSTRACT, ELEMENTS, REPLACED, SIGNATURES
+from dradash.scheduling.structured.celeval import program
+from dradash.scheduling.structured.celframe import Frame, Program
+from dradash.scheduling.structured.celmacros import expanded
+from dradash.scheduling.structured.celvalues import EMPTY_MAP, CelError, CelMap, EvalError, type_name
+
+__all__ = ["CelError", "CompileError", "RuntimeFault", "Selector", "compile_selector", "variables"]
+
+# Distinct expressions kept compiled: more than any cluster has classes and claims of different wording.
+_KEPT: Final = 4096
+# resourceapi.CELSelectorExpressionMaxLength
+_MAX_LENGTH: Final = 10 * 1024
+
+
+class CompileError(CelError):
+    """The expression is none; the message is the library's."""
+
+
+class RuntimeFault(CelError):
+    """The expression failed on a device; the message is cel-go's where we know it."""
+
+
+class Selector:
+    """A compiled expression."""
+
+    def __init__(self, expression: str, run: Program, tree: celtree.Tree) -> None:
+        self.expression = expression
+        self.tree = tree
+        self._run = run
+
+    def matches(self, device: dict[str, Any]) -> bool:
+        """DeviceMatches on what `variables` returned. Raises RuntimeFault."""
+        try:
+            frame = Frame(device, REGEX)
+            value = self._run(frame)
+        except CelError as error:
+            raise RuntimeFault(str(error)) from error
+        except RecursionError as error:
+            raise RuntimeFault("the expression is nested too deeply") from error
+        if not isinstance(value, bool):
+            raise RuntimeFault(f"CEL result of type {type_name(value)} could not be converted to bool")
+        return value
+
+
+@lru_cache(maxsize=_KEPT)
+def _compiled(expression: str) -> Selector | CompileError:
+    if len(expression) > _MAX_LENGTH:
+        return CompileError(f"the expression is longer than {_MAX_LENGTH} characters")
+    environment = _environment()
+    try:
+        checked = environment.compile(expanded(expression))
+        tree = celtree.read(checked.serialize())
+        check(tree, REGEX)
+        return Selector(expression, program(tree.root), tree)
+    except (CelError, RuntimeError, ValueError, RecursionError) as error:
+        return CompileError(f"compilation failed: {error}")
+
+
+def compile_selector(expression: str) -> Selector:
+    """CompileCELExpression. Raises CompileError."""
+    compiled = _compiled(expression)
+    if isinstance(compiled, CompileError):
+        raise CompileError(*compiled.args)
+    return compiled
+
+
+def variables(driver: str, device: Device) -> dict[str, Any]:
+    """What an expression sees of a device. Raises RuntimeFault for an attribute that has no known value."""
+    attributes: dict[str, list[tuple[str, Any]]] = {}
+    for name, attribute in device.attributes.items():
+        domain, id_ = _split(name, driver)
+        attributes.setdefault(domain, []).append((id_, _attribute(name, attribute)))
+    capacity: dict[str, list[tuple[str, Any]]] = {}
+    for name, held in device.capacity.items():
+        domain, id_ = _split(name, driver)
+        try:
+            amount = quantities.parse(str(held.value))
+        except InvalidQuantity as error:
+            raise RuntimeFault(f"capacity {name}: {error}") from error
+        capacity.setdefault(domain, []).append((id_, amount))
+    return {
+        "device.driver": driver,
+        "device.allowMultipleAllocations": bool(device.allow_multiple_allocations),
+        "device.attributes": _by_domain(attributes),
+        "device.capacity": _by_domain(capacity),
+    }
+
+
+def _by_domain(values: dict[str, list[tuple[str, Any]]]) -> CelMap:
+    # A device may have a name both with and without its driver's domain: the later one counts.
+    return CelMap([(d, CelMap(list(dict(pairs).items()))) for d, pairs in values.items()], default=EMPTY_MAP)
+
+
+def _split(name: str, driver: str) -> tuple[str, str]:
+    domain, slash, id_ = name.partition("/")
+    return (domain, id_) if slash else (driver, name)
+
+
+def _attribute(name: str, attribute: DeviceAttribute) -> Any:
+    """getAttributeValue."""
+    for value in (attribute.int_value, attribute.bool_value, attribute.string_value):
+        if value is not None:
+            return value
+    if attribute.version_value is None:
+        raise RuntimeFault(f"attribute {name}: unsupported attribute value")
+    try:
+        return semver.parse(attribute.version_value)
+    except InvalidVersion as error:
+        raise RuntimeFault(f"attribute {name}: parse semantic version: {error}") from error
+
+
+class _Re2:
+    """Regular expressions: the library's RE2 says what matches, so that no pattern can run away."""
+
+    def matches(self, text: str, pattern: str) -> bool:
+        value = _matcher().eval(data={"text": text, "pattern": pattern}).value()
+        if not isinstance(value, bool):
+            raise EvalError(f"error parsing regexp: {value}")
+        return value
+
+    def find_all(self, text: str, pattern: str, limit: int) -> list[str]:
+        """The first `limit` matches, all if it is negative. RE2 finds where one starts, `re` where it ends."""
+        if limit == 0 or not self.matches(text, pattern):
+            return []
+        if _repeats_repetition(pattern):
+            raise EvalError("this pattern is not evaluated here: it repeats a repetition")
+        try:
+            compiled = re.compile(pattern.replace(r"\z", r"\Z"))
+        except (re.error, RecursionError) as error:
+            raise EvalError(f"this pattern is not evaluated here: {error}") from error
+        found: list[str] = []
+        for match in compiled.finditer(text):
+            found.append(match[0])
+            if len(found) == limit:
+                break
+        return found
+
+
+def _repeats_repetition(pattern: str) -> bool:
+    """Whether a group with a repetition in it is itself repeated: `re` might try for ever, RE2 never does."""
+    groups = [False]
+    for match in _PATTERN_TOKEN.finditer(pattern):
+        token = match[0]
+        if token[0] == "(":
+            groups.append(False)
+        elif token[0] == ")":
+            inner = groups.pop() if len(groups) > 1 else False
+            if inner and len(token) > 1:
+                return True
+            groups[-1] |= inner or len(token) > 1
+        elif token[0] in "*+{":
+            groups[-1] = True
+    return False
+
+
+# Escapes and classes count for nothing; a closing bracket goes with the repetition behind it.
+_PATTERN_TOKEN: Final = re.compile(r"\\.|\[\^?\]?[^\]]*\]|\((?:\?[^)=!:]*:)?|\)[*+{]?|[*+{]|[^\\]", re.DOTALL)
+
+REGEX: Final = _Re2()
+
+_CONFIG: Final = "stdlib:\n  exclude_functions:\n" + "".join(f'    - name: "{name}"\n' for name in REPLACED)
+
+
+@cache
+def _matcher() -> Any:
+    return cel.NewEnv(variables={"text": cel.Type.STRING, "pattern": cel.Type.STRING}).compile("text.matches(pattern)")
+
+
+@cache
+def _environment() -> Any:
+    text, boolean = cel.Type.STRING, cel.Type.BOOL
+    return cel.NewEnv(
+        variables={
+            # Any value of the bare `device` is refused by the checks; its fields are variables of their own.
+            "device": cel.Type.Map(text, cel.Type.NULL),
+            "device.driver": text,
+            "device.attributes": cel.Type.Map(text, cel.Type.Map(text, _type("any"))),
+            "device.capacity": cel.Type.Map(text, cel.Type.Map(text, _type("kubernetes.Quantity"))),
+            "device.allowMultipleAllocations": boolean,
+        },
+        config=cel.NewEnvConfigFromYaml(_CONFIG),
+        extensions=[ExtBindings(), ExtOptional()],
+        functions=_functions(),
+    )
+
+
+def _functions() -> list[Any]:
+    overloads: dict[str, list[Any]] = {}
+    for signature in SIGNATURES:
+        result, _, call = signature.partition(" ")
+        name, _, parameters = call.rstrip(")").partition("(")
+        kinds = _arguments(parameters)
+        for element in ELEMENTS if "T" in (result, *kinds) or any("<T>" in k for k in (result, *kinds)) else ("",):
+            name_only = name.removeprefix(".")
+            there = overloads.setdefault(name_only, [])
+            there.append(
+                cel.Overload(
+                    f"{name_only}_{len(there)}",
+                    return_type=_type(result, element),
+                    parameters=[_type(k, element) for k in kinds],
+                    is_member=name.startswith("."),
+                )
+            )
+    return [cel.FunctionDecl(name, all_of) for name, all_of in overloads.items()]
+
+
+def _arguments(text: str) -> list[str]:
+    """Parameter types: split at commas outside of angle brackets."""
+    return [p.strip() for p in re.split(r",(?![^<]*>)", text) if p.strip()]
+
+
+def _type(name: str, element: str = "") -> Any:
+    if name == "T":
+        return _type(element)
+    if name in ABSTRACT:
+        return cel.Type.AbstractType(name)
+    if name.startswith("list<"):
+        return cel.Type.List(_type(name[5:-1], element))
+    if name.startswith("map<"):
+        key, _, value = name[4:-1].partition(",")
+        return cel.Type.Map(_type(key, element), _type(value, element))
+    if name == "any":
+        return cel.Type("google.protobuf.Any")
+    return getattr(cel.Type, name.upper())

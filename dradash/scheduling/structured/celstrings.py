@@ -1,0 +1,291 @@
+"""CEL's string functions: the standard ones and cel-go's extension in the version that Kubernetes enables (2)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+from dradash.scheduling.structured import celtime
+from dradash.scheduling.structured.celvalues import (
+    CelMap,
+    Duration,
+    EvalError,
+    Timestamp,
+    TypeOf,
+    Uint,
+    no_overload,
+)
+
+# unicode.IsSpace
+_SPACES: Final = "".join(
+    map(
+        chr,
+        (*range(0x09, 0x0E), 0x20, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000),
+    )
+)
+_LOWER: Final = {ord(c): c.lower() for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
+_UPPER: Final = {ord(c): c.upper() for c in "abcdefghijklmnopqrstuvwxyz"}
+
+
+def strings(*values: Any) -> None:
+    if not all(isinstance(v, str) for v in values):
+        raise no_overload()
+
+
+def whole(*values: Any) -> None:
+    if not all(type(v) is int for v in values):
+        raise no_overload()
+
+
+def float_text(value: float) -> str:
+    """strconv.FormatFloat(value, 'g', -1, 64)."""
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "+Inf" if value > 0 else "-Inf"
+    if value == 0:
+        return "-0" if math.copysign(1, value) < 0 else "0"
+    mantissa, _, power = f"{value!r}".partition("e")
+    digits = mantissa.replace("-", "").replace(".", "")
+    exponent = int(power or "0") + len(mantissa.lstrip("-").partition(".")[0]) - 1
+    stripped = digits.lstrip("0")
+    exponent -= len(digits) - len(stripped) if mantissa.lstrip("-").startswith("0") else 0
+    stripped = stripped.rstrip("0")
+    sign = "-" if value < 0 else ""
+    if exponent < -4 or exponent >= 21:
+        rest = f".{stripped[1:]}" if len(stripped) > 1 else ""
+        return f"{sign}{stripped[0]}{rest}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
+    if exponent < 0:
+        return f"{sign}0.{'0' * (-exponent - 1)}{stripped}"
+    padded = stripped.ljust(exponent + 1, "0")
+    rest = padded[exponent + 1 :]
+    return sign + padded[: exponent + 1] + (f".{rest}" if rest else "")
+
+
+def _contains(text: Any, part: Any) -> bool:
+    strings(text, part)
+    return part in text
+
+
+def _starts_with(text: Any, part: Any) -> bool:
+    strings(text, part)
+    return bool(text.startswith(part))
+
+
+def _ends_with(text: Any, part: Any) -> bool:
+    strings(text, part)
+    return bool(text.endswith(part))
+
+
+def _char_at(text: Any, index: Any) -> str:
+    strings(text)
+    whole(index)
+    if not 0 <= index <= len(text):
+        raise EvalError(f"index out of range: {index}")
+    return str(text[index : index + 1])
+
+
+def _index_of(text: Any, part: Any, offset: Any = 0) -> int:
+    strings(text, part)
+    whole(offset)
+    if part == "":
+        return int(offset)
+    if not 0 <= offset <= len(text):
+        raise EvalError(f"index out of range: {offset}")
+    return int(text.find(part, offset))
+
+
+def _last_index_of(text: Any, part: Any, offset: Any = None) -> int:
+    strings(text, part)
+    if offset is None:
+        return len(text) if part == "" else int(text.rfind(part))
+    whole(offset)
+    if part == "":
+        return int(offset)
+    if not 0 <= offset <= len(text):
+        raise EvalError(f"index out of range: {offset}")
+    return int(text.rfind(part, 0, offset + len(part)))
+
+
+def _lower(text: Any) -> str:
+    strings(text)
+    return str(text.translate(_LOWER))
+
+
+def _upper(text: Any) -> str:
+    strings(text)
+    return str(text.translate(_UPPER))
+
+
+def _replace(text: Any, old: Any, new: Any, count: Any = -1) -> str:
+    strings(text, old, new)
+    whole(count)
+    return str(text.replace(old, new, count if count >= 0 else -1))
+
+
+def _split(text: Any, separator: Any, count: Any = -1) -> list[str]:
+    strings(text, separator)
+    whole(count)
+    if count == 0:
+        return []
+    if separator == "":
+        pieces = list(text)
+        if 0 < count < len(pieces):
+            pieces = [*pieces[: count - 1], "".join(pieces[count - 1 :])]
+        return pieces
+    return list(text.split(separator, count - 1 if count > 0 else -1))
+
+
+def _join(items: Any, separator: Any = "") -> str:
+    strings(separator)
+    if not isinstance(items, list):
+        raise no_overload()
+    strings(*items)
+    return str(separator.join(items))
+
+
+def _substring(text: Any, start: Any, end: Any = None) -> str:
+    strings(text)
+    end = len(text) if end is None else end
+    whole(start, end)
+    if not 0 <= start <= len(text) or not 0 <= end <= len(text):
+        raise EvalError(f"index out of range: {start if not 0 <= start <= len(text) else end}")
+    if start > end:
+        raise EvalError(f"invalid substring range. start: {start}, end: {end}")
+    return str(text[start:end])
+
+
+def _trim(text: Any) -> str:
+    strings(text)
+    return str(text.strip(_SPACES))
+
+
+_QUOTED: Final = {
+    "\a": "\\a",
+    "\b": "\\b",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\v": "\\v",
+    "\\": "\\\\",
+    '"': '\\"',
+}
+
+
+def _quote(text: Any) -> str:
+    strings(text)
+    return '"' + "".join(_QUOTED.get(c, c) for c in text) + '"'
+
+
+def _format(template: Any, args: Any) -> str:
+    """string.format."""
+    strings(template)
+    if not isinstance(args, list):
+        raise no_overload()
+    out: list[str] = []
+    used = place = 0
+    while place < len(template):
+        char = template[place]
+        place += 1
+        if char != "%":
+            out.append(char)
+            continue
+        if template[place : place + 1] == "%":
+            out.append("%")
+            place += 1
+            continue
+        precision, place = _precision(template, place)
+        if place >= len(template):
+            raise EvalError("unexpected end of string")
+        if used >= len(args):
+            raise EvalError(f"index {used} out of range")
+        out.append(_clause(template[place], precision, args[used]))
+        used += 1
+        place += 1
+    return "".join(out)
+
+
+def _precision(template: str, place: int) -> tuple[int | None, int]:
+    if template[place : place + 1] != ".":
+        return None, place
+    end = place + 1
+    while end < len(template) and template[end].isdigit():
+        end += 1
+    if end == place + 1 or end - place > 4:
+        raise EvalError("could not convert precision")
+    return int(template[place + 1 : end]), end
+
+
+def _clause(verb: str, precision: int | None, value: Any) -> str:
+    match verb:
+        case "s":
+            return _shown(value)
+        case "d" if isinstance(value, int) and not isinstance(value, bool):
+            return str(int(value))
+        case "f" if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return f"{float(value):.{6 if precision is None else precision}f}"
+        case "e" if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return f"{float(value):.{6 if precision is None else precision}e}"
+        case "b" if isinstance(value, int):
+            return f"{int(value):b}"
+        case "o" if isinstance(value, int) and not isinstance(value, bool):
+            return f"{int(value):o}"
+        case "x" | "X" if isinstance(value, (int, str, bytes)) and not isinstance(value, bool):
+            hexed = f"{int(value):x}" if isinstance(value, int) else _hex(value)
+            return hexed if verb == "x" else hexed.upper()
+        case "s" | "d" | "f" | "e" | "b" | "o" | "x" | "X":
+            raise EvalError(f"error during formatting: %{verb} cannot be used on this type")
+        case _:
+            raise EvalError(f'could not parse formatting clause: unrecognized formatting clause "{verb}"')
+
+
+def _hex(value: str | bytes) -> str:
+    return (value.encode() if isinstance(value, str) else value).hex()
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (int, Uint)):
+        return str(int(value))
+    if isinstance(value, float):
+        return float_text(value)
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    if isinstance(value, (Timestamp, Duration)):
+        return celtime.text(value)
+    if isinstance(value, TypeOf):
+        return value.name
+    if isinstance(value, list):
+        return "[" + ", ".join(_shown(v) for v in value) + "]"
+    if isinstance(value, CelMap):
+        return "{" + ", ".join(sorted(f"{_shown(k)}: {_shown(v)}" for k, v in value.items())) + "}"
+    raise EvalError(
+        "error during formatting: string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, "
+        "types, durations, and timestamps"
+    )
+
+
+FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
+    "contains": _contains,
+    "startsWith": _starts_with,
+    "endsWith": _ends_with,
+    "charAt": _char_at,
+    "indexOf": _index_of,
+    "lastIndexOf": _last_index_of,
+    "lowerAscii": _lower,
+    "upperAscii": _upper,
+    "replace": _replace,
+    "split": _split,
+    "join": _join,
+    "substring": _substring,
+    "trim": _trim,
+    "strings.quote": _quote,
+    "format": _format,
+}

@@ -1,0 +1,44 @@
+"""Queueing hints: does a change make it worth trying a pod again (EventsToRegister and the two hint functions)."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from typing import Final
+
+from dradash.kinds.deviceclaim import ResourceClaim
+from dradash.kinds.pod import Pod
+from dradash.scheduling.structured.claims import pod_claims
+from dradash.scheduling.structured.claimwrites import HeldClaim
+
+
+class Hint(enum.StrEnum):
+    QUEUE = "Queue"
+    SKIP = "QueueSkip"
+
+
+# EventsToRegister: kind -> changes that are events, and whether a hint function looks at them.
+REGISTERED: Final[dict[str, tuple[tuple[str, ...], bool]]] = {
+    "nodes": (("ADDED", "MODIFIED:labels", "MODIFIED:allocatable"), False),
+    "resourceclaims": (("ADDED", "MODIFIED"), True),
+    "pods": (("MODIFIED:resourceClaimStatuses",), True),
+    "deviceclasses": (("ADDED", "MODIFIED"), False),
+    "resourceslices": (("ADDED", "MODIFIED"), False),
+}
+
+
+def claim_hint(pod: Pod, claims: Mapping[str, HeldClaim], old: ResourceClaim | None, new: ResourceClaim) -> Hint:
+    """isSchedulableAfterClaimChange. `claims` are as they are after the change."""
+    lookup = pod_claims(pod, claims)
+    if lookup.error:
+        return Hint.SKIP
+    if old is not None and old.status.allocation is not None and new.status.allocation is None:
+        return Hint.QUEUE  # devices became free, whoever had them
+    if all(held.claim.uid != new.uid for held in lookup.found):
+        return Hint.SKIP
+    return Hint.QUEUE if old is None or old.status != new.status else Hint.SKIP
+
+
+def pod_hint(pod: Pod, claims: Mapping[str, HeldClaim], new: Pod) -> Hint:
+    """isSchedulableAfterPodChange."""
+    return Hint.SKIP if pod.uid != new.uid or pod_claims(new, claims).error else Hint.QUEUE

@@ -1,0 +1,100 @@
+"""Which devices the selectors of a class and a request leave, asked once per expression and device in an attempt."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dradash.kinds.deviceclaim import DeviceSelector
+from dradash.kinds.node import Node
+from dradash.scheduling.structured.cel import CompileError, RuntimeFault, compile_selector, variables
+from dradash.scheduling.structured.devices import AllocationError, DeviceID
+from dradash.scheduling.structured.pools import node_matches
+from dradash.scheduling.structured.requests import Candidate, RequestData, RequestKey
+
+
+class Answers:
+    """What expressions said of devices. Kept for an attempt, over all nodes: devices do not change in it."""
+
+    def __init__(self) -> None:
+        self._variables: dict[int, dict[str, Any] | RuntimeFault] = {}
+        self._answers: dict[tuple[str, int], bool | RuntimeFault] = {}
+
+    def ask(self, expression: str, candidate: Candidate) -> bool:
+        """Raises CompileError or RuntimeFault."""
+        # The slices are held as long as these answers, so the identity of a device stays its own.
+        key = (expression, id(candidate.device))
+        answer = self._answers.get(key)
+        if answer is None:
+            answer = self._answers[key] = self._evaluate(expression, candidate)
+        if isinstance(answer, RuntimeFault):
+            raise answer
+        return answer
+
+    def _evaluate(self, expression: str, candidate: Candidate) -> bool | RuntimeFault:
+        selector = compile_selector(expression)
+        seen = self._variables.get(id(candidate.device))
+        if seen is None:
+            seen = self._variables[id(candidate.device)] = _variables(candidate)
+        if isinstance(seen, RuntimeFault):
+            return seen
+        try:
+            return selector.matches(seen)
+        except RuntimeFault as fault:
+            return fault
+
+
+def _variables(candidate: Candidate) -> dict[str, Any] | RuntimeFault:
+    try:
+        return variables(candidate.id.driver, candidate.device)
+    except RuntimeFault as fault:
+        return fault
+
+
+class Selection:
+    """isSelectable for one node."""
+
+    def __init__(self, node: Node, answers: Answers) -> None:
+        self._node = node
+        self._answers = answers
+        self._known: dict[RequestKey, dict[DeviceID, bool]] = {}
+
+    def known(self, key: RequestKey) -> dict[DeviceID, bool]:
+        """What was answered so far for a request."""
+        return self._known.setdefault(key, {})
+
+    def known_from(self, key: RequestKey) -> list[dict[DeviceID, bool]]:
+        """The same for that request and those that come after it."""
+        return [known for later, known in self._known.items() if later >= key]
+
+    def selectable(self, key: RequestKey, data: RequestData, candidate: Candidate, claim: str) -> bool:
+        """Raises AllocationError for a selector that cannot be evaluated."""
+        known = self.known(key)
+        if candidate.id not in known:
+            known[candidate.id] = self._is_selectable(data, candidate, claim)
+        return known[candidate.id]
+
+    def _is_selectable(self, data: RequestData, candidate: Candidate, claim: str) -> bool:
+        device_class = data.device_class
+        if device_class is not None and not self._matches(
+            f"class {device_class.name}", device_class.spec.selectors, candidate
+        ):
+            return False
+        if not self._matches(f"claim {claim}", data.request.selectors, candidate):
+            return False
+        if candidate.slice.spec.per_device_node_selection:
+            device = candidate.device
+            return node_matches(self._node, device.node_name, device.all_nodes, device.node_selector)
+        return True
+
+    def _matches(self, owner: str, selectors: tuple[DeviceSelector, ...], candidate: Candidate) -> bool:
+        """selectorsMatch."""
+        for i, selector in enumerate(selectors):
+            expression = selector.cel.expression if selector.cel is not None else ""
+            try:
+                if not self._answers.ask(expression, candidate):
+                    return False
+            except CompileError as error:
+                raise AllocationError(f"{owner}: selector #{i}: CEL compile error: {error}") from error
+            except RuntimeFault as error:
+                raise AllocationError(f"{owner}: selector #{i}: CEL runtime error: {error}") from error
+        return True

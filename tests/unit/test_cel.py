@@ -1,0 +1,132 @@
+"""CEL selectors mean on a device what they mean in Kubernetes."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from dradash.kinds.resourceslice import Device, DeviceAttribute, DeviceCapacity
+from dradash.scheduling.structured.cel import CompileError, RuntimeFault, compile_selector, variables
+
+DRIVER = "gpu.example.com"
+DEVICE = Device(
+    name="gpu-0",
+    attributes={
+        "model": DeviceAttribute(string_value="a100"),
+        "index": DeviceAttribute(int_value=2),
+        "healthy": DeviceAttribute(bool_value=True),
+        "driverVersion": DeviceAttribute(version_value="1.10.0"),
+        "dra.example.org/rack": DeviceAttribute(string_value="r1"),
+    },
+    capacity={"memory": DeviceCapacity(value="40Gi")},
+)
+MINE = 'device.attributes["gpu.example.com"]'
+NUMBERS = "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9]"
+
+
+def matches(expression: str, device: Device = DEVICE) -> bool:
+    seen: dict[str, Any] = variables(DRIVER, device)
+    return compile_selector(expression).matches(seen)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        f'device.driver == "gpu.example.com" && {MINE}.model == "a100"',
+        'device.attributes["dra.example.org"].rack == "r1"',
+        f"{MINE}.index == 2.0 && {MINE}.index in [1.0, 2.0] && {MINE}.index < 2.5",
+        f'{MINE}.driverVersion.isGreaterThan(semver("1.9.9"))',
+        f'{MINE}.driverVersion == semver("1.10.0+build")',
+        'device.capacity["gpu.example.com"].memory == quantity("40960Mi")',
+        'device.capacity["gpu.example.com"].memory.sub(quantity("1Gi")).compareTo(quantity("39Gi")) == 0',
+        '!("absent.example.com" in device.attributes)',
+        'device.attributes["absent.example.com"] == {}',
+        'device.attributes[?"absent.example.com"].hasValue()',
+        'has(device.attributes) && !has(device.attributes["absent.example.com"].x)',
+        f"{MINE}.nothing == 1 || {MINE}.index == 2",
+        f"!({MINE}.index == 1 && {MINE}.nothing == 1)",
+        f'{MINE}.?nothing.orValue("none") == "none"',
+        f'{MINE}.driverVersion != "1.10.0"',
+        f'{MINE}.all(k, v, k != "model" || v == "a100")',
+        '{"a": 1, "b": 2}.transformMap(k, v, v > 1, v + 1) == {"b": 3}',
+        "[3, 1].sortBy(x, -x)[0] == 3",
+        "[[1, 2], [3]].flatten() == [1, 2, 3]",
+        f"cel.bind(d, {MINE}, d.healthy && d.index < 5)",
+        f'{MINE}.model.find("[0-9]+") == "100"',
+        'ip("10.0.0.1").family() == 4 && cidr("10.0.0.0/8").containsIP("10.1.2.3")',
+        'url("https://example.com:80/x").getHost() == "example.com:80"',
+        '!format.dns1123Label().validate("a").hasValue()',
+        '"%s-%d".format([string(1.5), 7]) == "1.5-7"',
+        'timestamp("2024-02-29T23:00:00Z") + duration("90m") == timestamp("2024-03-01T00:30:00Z")',
+        "-7 / 2 == -3 && -7 % 2 == -1",
+        "!device.allowMultipleAllocations",
+        "1 < 2.0 && type(1) == int",
+    ],
+)
+def test_an_expression_matches(expression: str) -> None:
+    assert matches(expression)
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        (f"{MINE}.nothing == 1", "no such key: nothing"),
+        ('device.attributes["absent.example.com"].x == 1', "no such key: x"),
+        (f'{MINE}.driverVersion == "1.10.0"', "no such overload"),
+        (f"{MINE}.model > 3", "no such overload"),
+        (f"{MINE}.index / 0 == 1", "division by zero"),
+        (f"9223372036854775807 + {MINE}.index > 0", "integer overflow"),
+        (f"{MINE}.model", "could not be converted to bool"),
+        ("optional.none().value() == 1", "optional.none() dereference"),
+        ("[1, 2][5] == 1", "index out of range: 5"),
+    ],
+)
+def test_an_expression_fails_on_the_device(expression: str, message: str) -> None:
+    with pytest.raises(RuntimeFault, match=re.escape(message)):
+        matches(expression)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "",
+        '"unterminated',
+        "1",
+        "dyn(true)",
+        '"a" == 1',
+        "device.nothing == 1",
+        'device["driver"] == "x"',
+        f'{MINE}.driverVersion > semver("1.0.0")',
+        f"{MINE}.model.noSuchFunction()",
+        '[1, "a"].size() == 2',
+        'device.driver.matches("(")',
+        'duration("soon") > duration("1h")',
+        f'"%s".format([{MINE}.model]) == "a100"',
+        "math.greatest(1, 2) == 2",
+        "x" * 20_000,
+    ],
+)
+def test_an_expression_does_not_compile(expression: str) -> None:
+    with pytest.raises(CompileError):
+        compile_selector(expression)
+
+
+def test_an_attribute_of_unknown_type_breaks_every_selector() -> None:
+    with pytest.raises(RuntimeFault, match="attribute tags: unsupported attribute value"):
+        variables(DRIVER, Device(attributes={"tags": DeviceAttribute()}))
+
+
+def test_the_cost_of_an_expression_is_limited() -> None:
+    nested = f"{NUMBERS}.all(a, {NUMBERS}.all(b, {NUMBERS}.all(c, {NUMBERS}.all(d, a + b + c + d >= 0))))"
+    with pytest.raises(RuntimeFault, match="actual cost limit exceeded"):
+        matches(nested)
+
+
+def test_a_pattern_that_might_run_for_ever_is_not_tried() -> None:
+    device = Device(attributes={"model": DeviceAttribute(string_value="a" * 60 + "c")})
+    with pytest.raises(RuntimeFault, match="repeats a repetition"):
+        matches(f'{MINE}.model.find("((a+)+b|c)") == "c"', device)
+    assert matches(f'{MINE}.model.matches("((a+)+b|c)")', device)
+    assert matches(f'{MINE}.model.find("(a+)c") != ""', device)

@@ -1,0 +1,219 @@
+"""The allocator, case by case: what it picks, what it refuses, and with which words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dradash.kinds.deviceclass import DeviceClass
+from dradash.kinds.node import Node
+from dradash.kinds.registry import decode
+from dradash.kinds.resourceslice import ResourceSlice
+from dradash.scheduling.structured.allocator import Allocator, SearchCut
+from dradash.scheduling.structured.claimwrites import held
+from dradash.scheduling.structured.devices import AllocatedState, AllocationError, DeviceID, allocated_state
+
+Raw = dict[str, Any]
+DRIVER = "gpu.example.com"
+NODE = decode(Node, {"metadata": {"name": "node-0", "labels": {"zone": "a"}}})
+
+
+def claim(*requests: Raw, name: str = "claim", **devices: Any) -> Raw:
+    return {
+        "metadata": {"name": name, "namespace": "team", "uid": f"uid-{name}"},
+        "spec": {"devices": {"requests": list(requests), **devices}},
+    }
+
+
+def request(name: str = "req", count: int = 1, **fields: Any) -> Raw:
+    exactly = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": count, **fields}
+    if exactly["allocationMode"] == "All":
+        del exactly["count"]
+    return {"name": name, "exactly": exactly}
+
+
+def device(name: str, model: str = "a100", **fields: Any) -> Raw:
+    return {"name": name, "attributes": {"model": {"string": model}}, **fields}
+
+
+def pool(*devices: Raw, name: str = "pool", generation: int = 1, count: int = 1, suffix: str = "0", **spec: Any) -> Raw:
+    where = {} if {"allNodes", "nodeSelector", "perDeviceNodeSelection"} & set(spec) else {"nodeName": "node-0"}
+    return {
+        "metadata": {"name": f"{name}-{suffix}"},
+        "spec": {
+            "driver": DRIVER,
+            "pool": {"name": name, "generation": generation, "resourceSliceCount": count},
+            "devices": list(devices),
+            **where,
+            **spec,
+        },
+    }
+
+
+def allocate(
+    claims: list[Raw], slices: list[Raw], state: AllocatedState | None = None, selectors: list[str] | None = None
+) -> list[list[str]] | None:
+    """Names of the devices of each claim."""
+    spec = {"selectors": [{"cel": {"expression": e}} for e in selectors or ()]}
+    device_class = decode(DeviceClass, {"metadata": {"name": "gpu"}, "spec": spec})
+    allocator = Allocator(
+        state or AllocatedState(), {"gpu": device_class}, [decode(ResourceSlice, s) for s in slices], steps=5000
+    )
+    found = allocator.allocate(NODE, [held(c).claim for c in claims])
+    return None if found is None else [[r["device"] for r in f["devices"].get("results", ())] for f in found]
+
+
+def in_use(*names: str) -> AllocatedState:
+    return AllocatedState(devices={DeviceID(DRIVER, "pool", n) for n in names})
+
+
+def test_the_first_free_devices_are_taken_in_order() -> None:
+    slices = [pool(device("a"), device("b"), device("c"))]
+    assert allocate([claim(request(count=2))], slices, in_use("a")) == [["b", "c"]]
+
+
+def test_too_few_devices_is_no_solution() -> None:
+    assert allocate([claim(request(count=2))], [pool(device("a"))]) is None
+
+
+def test_a_claim_without_requests_gets_nothing() -> None:
+    assert allocate([claim()], [pool(device("a"))]) == [[]]
+
+
+def test_pools_are_tried_by_name_and_those_with_binding_conditions_last() -> None:
+    slices = [
+        pool(device("x", bindingConditions=["ready"]), name="a"),
+        pool(device("y"), name="c"),
+        pool(device("z"), name="b"),
+    ]
+    assert allocate([claim(request(count=3))], slices) == [["z", "y", "x"]]
+
+
+def test_only_the_newest_generation_counts() -> None:
+    slices = [pool(device("old"), generation=1, suffix="0"), pool(device("new"), generation=2, suffix="1")]
+    assert allocate([claim(request())], slices) == [["new"]]
+
+
+def test_an_incomplete_pool_is_passed_over_by_count_and_stops_all() -> None:
+    slices = [pool(device("a"), count=2), pool(device("b"), name="other")]
+    assert allocate([claim(request())], slices) == [["b"]]
+    with pytest.raises(AllocationError, match=r"resource pool gpu.example.com/pool is currently being updated"):
+        allocate([claim(request(allocationMode="All"))], slices)
+
+
+def test_a_pool_with_a_device_twice_is_invalid_and_says_so_if_nothing_else_fits() -> None:
+    slices = [pool(device("a"), device("a"))]
+    with pytest.raises(AllocationError, match="invalid resource pools were encountered") as refused:
+        allocate([claim(request())], slices)
+    assert refused.value.on_node
+
+
+def test_devices_of_other_nodes_are_not_seen() -> None:
+    here = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["b"]}]}]}
+    assert allocate([claim(request())], [pool(device("a"), nodeSelector=here)]) is None
+    per_device = pool(device("a", nodeName="node-1"), device("b", allNodes=True), perDeviceNodeSelection=True)
+    assert allocate([claim(request())], [per_device]) == [["b"]]
+
+
+def test_selectors_of_class_and_request_both_count() -> None:
+    slices = [pool(device("a", "l4"), device("b"), device("c", "h100"))]
+    wanted = request(selectors=[{"cel": {"expression": 'device.attributes["gpu.example.com"].model != "a100"'}}])
+    not_l4 = ['device.attributes["gpu.example.com"].model != "l4"']
+    assert allocate([claim(wanted)], slices, selectors=not_l4) == [["c"]]
+
+
+def test_a_broken_selector_shows_when_a_device_is_free() -> None:
+    wanted = claim(request(selectors=[{"cel": {"expression": 'device.attributes["gpu.example.com"].nothing == 1'}}]))
+    slices = [pool(device("a"))]
+    assert allocate([wanted], slices, in_use("a")) is None
+    with pytest.raises(AllocationError, match="claim team/claim: selector #0: CEL runtime error: no such key: nothing"):
+        allocate([wanted], slices)
+
+
+def test_all_devices_of_one_model_are_found_by_trying() -> None:
+    slices = [pool(device("a"), device("b", "l4"), device("c"), device("d", "l4"))]
+    same = [{"matchAttribute": "gpu.example.com/model"}]
+    assert allocate([claim(request(count=2), constraints=same)], slices, in_use("a")) == [["b", "d"]]
+
+
+def test_distinct_values_are_kept_per_request_only() -> None:
+    distinct = [{"distinctAttribute": "gpu.example.com/model"}]
+    three = [pool(device("a"), device("b", "l4"), device("c"))]
+    assert allocate([claim(request(count=3), constraints=distinct)], three) == [["a", "b", "c"]]
+    assert allocate([claim(request(count=2), constraints=distinct)], [pool(device("a"), device("b"))]) is None
+
+
+def test_the_first_alternative_that_fits_is_taken() -> None:
+    subs = [
+        {"name": n, "deviceClassName": "gpu", "allocationMode": "ExactCount", "count": c}
+        for n, c in (("large", 4), ("small", 1))
+    ]
+    assert allocate([claim({"name": "req", "firstAvailable": subs})], [pool(device("a"))]) == [["a"]]
+
+
+def test_admin_access_takes_devices_that_are_in_use() -> None:
+    assert allocate([claim(request(adminAccess=True))], [pool(device("a"))], in_use("a")) == [["a"]]
+
+
+def test_a_taint_must_be_tolerated() -> None:
+    slices = [pool(device("a", taints=[{"key": "broken", "effect": "NoSchedule"}]))]
+    assert allocate([claim(request())], slices) is None
+    tolerations = [{"key": "broken", "operator": "Exists"}]
+    assert allocate([claim(request(tolerations=tolerations))], slices) == [["a"]]
+
+
+def test_partitions_share_their_counters() -> None:
+    def part(name: str, memory: str) -> Raw:
+        return device(name, consumesCounters=[{"counterSet": "card", "counters": {"memory": {"value": memory}}}])
+
+    counters = pool(suffix="0", count=2, sharedCounters=[{"name": "card", "counters": {"memory": {"value": "40Gi"}}}])
+    parts = pool(part("whole", "40Gi"), part("half-0", "20Gi"), part("half-1", "20Gi"), suffix="1", count=2)
+    assert allocate([claim(request(count=2))], [counters, parts]) == [["half-0", "half-1"]]
+    assert allocate([claim(request())], [counters, parts], in_use("half-0")) == [["half-1"]]
+    assert allocate([claim(request())], [counters, parts], in_use("whole")) is None
+
+
+def test_shares_of_a_device_are_handed_out_until_its_capacity_is_used() -> None:
+    shared = device("a", allowMultipleAllocations=True, capacity={"memory": {"value": "10Gi"}})
+    four = request(capacity={"requests": {"memory": "4Gi"}})
+    assert allocate([claim(four), claim(four, name="two")], [pool(shared)]) == [["a"], ["a"]]
+    assert allocate([claim(four), claim(four, name="two"), claim(four, name="three")], [pool(shared)]) is None
+    unknown = request(capacity={"requests": {"lanes": "1"}})
+    assert allocate([claim(unknown)], [pool(shared)]) is None
+
+
+def test_allocations_in_the_cluster_count() -> None:
+    taken = claim(request(), name="taken")
+    result = {"request": "req", "driver": DRIVER, "pool": "pool", "device": "a"}
+    taken["status"] = {"allocation": {"devices": {"results": [result, {**result, "device": "b", "adminAccess": True}]}}}
+    state = allocated_state([held(taken).claim])
+    assert allocate([claim(request())], [pool(device("a"), device("b"))], state) == [["b"]]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        (claim(request(count=33)), "number of requested devices 33 exceeds the claim limit of 32"),
+        (claim(request(allocationMode="Half")), "claim team/claim, request req: unsupported count mode Half"),
+        (claim(request(selectors=[{}])), r"selector #0: CEL expression empty \(unsupported selector type\?\)"),
+        (claim(request(), constraints=[{}]), "constraint #0: empty constraint"),
+        (claim(request(deviceClassName="")), "missing device class name"),
+    ],
+)
+def test_a_claim_that_is_not_understood_ends_the_attempt(wanted: Raw, message: str) -> None:
+    with pytest.raises(AllocationError, match=message):
+        allocate([wanted], [pool(device("a"))])
+
+
+def test_a_hopeless_request_behind_a_large_one_is_settled_at_once() -> None:
+    devices = [device(f"d{i:02}") for i in range(20)]
+    assert allocate([claim(request("one", 12), request("two", 20))], [pool(*devices)]) is None
+
+
+def test_a_search_that_takes_too_long_is_cut() -> None:
+    one_each = [{"counterSet": "card", "counters": {"slots": {"value": "1"}}}]
+    counters = pool(suffix="0", count=2, sharedCounters=[{"name": "card", "counters": {"slots": {"value": "11"}}}])
+    parts = pool(*(device(f"d{i:02}", consumesCounters=one_each) for i in range(24)), suffix="1", count=2)
+    with pytest.raises(SearchCut):
+        allocate([claim(request(count=12))], [counters, parts])
