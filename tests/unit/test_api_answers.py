@@ -254,7 +254,7 @@ def test_hostile_names_are_quoted_in_addresses_and_answers_are_never_html() -> N
 @pytest.mark.parametrize(
     ("page", "there"),
     [
-        ("/pods?ns=ml&reason=x+y&sort=-fit&page=2&kiosk=1", "/pods?namespace=ml&amp;reason=x+y&amp;sort=-fit"),
+        ("/pods?ns=ml&reason=x+y&sort=-fit&page=2&paused=1", "/pods?namespace=ml&amp;reason=x+y&amp;sort=-fit"),
         ("/claims?state=Reserved", "/claims?state=Reserved"),
         ("/doctor?severity=error&ns=ml", "/findings?severity=error&amp;namespace=ml"),
     ],
