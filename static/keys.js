@@ -9,7 +9,10 @@
   function byId(id) { return document.getElementById(id) }
 
   function isTyping(element) {
-    return element && (/^(input|select|textarea)$/i.test(element.tagName) || element.isContentEditable)
+    if (!element) return false
+    // A slider and a box take no letters.
+    if (/^(range|checkbox|radio|button|submit)$/i.test(element.type)) return false
+    return /^(input|select|textarea)$/i.test(element.tagName) || element.isContentEditable
   }
 
   function openDialog(id) {

@@ -29,9 +29,11 @@ def parse(text: str) -> float | None:
     if not _SHAPE.fullmatch(text):
         raise BadMoment(f"“{text[:40]}” is no time with a zone, as in {EXAMPLE}")
     try:
-        return datetime.fromisoformat(text.upper()).timestamp()
+        at = datetime.fromisoformat(text.upper()).astimezone(UTC).timestamp()
+        show(at)  # near the ends of the calendar a time can be read but not shown
     except (ValueError, OverflowError) as error:
         raise BadMoment(f"“{text[:40]}” is no time: {error}") from error
+    return at
 
 
 def show(at: float) -> str:

@@ -13,6 +13,7 @@ from dradash.scheduling.nodetable import NodeTable
 from dradash.scheduling.verdict import Verdict
 from dradash.web.presenters.nodes import Names, NodeGroupView, groups_of, view_of
 from dradash.web.presenters.query import Option, Query
+from dradash.web.presenters.steps import untold
 from dradash.web.presenters.words import pod_href
 
 PARAMS: Final = frozenset({"group", "hide", "reason"})
@@ -76,6 +77,7 @@ class GridView(msgspec.Struct, frozen=True):
     fit: int
     total: int
     known: bool  # False: Filter was not reached
+    untold: str  # why no attempt is told at all
     only: str | None  # the one reason that is shown, None for all of them
     gone: float  # Unix seconds of the pod's deletion, 0: it exists
 
@@ -132,6 +134,7 @@ def present(
     return GridView(
         key=key,
         pod_href=pod_href(key),
+        untold=untold(verdict, gone=gone > 0),
         reasons=tuple(reasons),
         groups=tuple(_groups(members, taken, names, tuple(r.group.kind for r in reasons if r.hidden))),
         choices=_choices(taken),

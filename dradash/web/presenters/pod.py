@@ -195,20 +195,6 @@ def _events(world: World, key: str) -> tuple[EventRow, ...]:
 # --- from what was taken ---------------------------------------------------------------------------------------------
 
 
-UNTOLD: Final = {
-    Outcome.BOUND: "The pod has a node: the scheduler is done with it. How it came there is in the history.",
-    Outcome.TERMINATING: "The scheduler leaves this pod alone, so no attempt is made.",
-    Outcome.UNKNOWN: "Nothing can be said before the kinds that the verdict depends on are known.",
-    Outcome.ERROR: "The pod could not be judged, so no attempt is told.",
-}
-
-
-def _untold(verdict: Verdict | None, *, gone: bool) -> str:
-    if verdict is None:
-        return "The pod is gone; its last verdicts are in the history." if gone else "Not judged yet."
-    return "" if verdict.steps else UNTOLD.get(verdict.outcome, "No attempt is told.")
-
-
 def present(facts: PodFacts, history: PodHistory, sets: Mapping[str, int], names: node_groups.Names) -> PodView:
     verdict = verdict_of(facts, history)
     pod = facts.pod
@@ -220,7 +206,7 @@ def present(facts: PodFacts, history: PodHistory, sets: Mapping[str, int], names
         created=pod.metadata.creation_timestamp or "",
         gone=facts.gone,
         headline=_headline(pod, verdict, facts.context),
-        untold=_untold(verdict, gone=bool(facts.gone)),
+        untold=pipeline.untold(verdict, gone=bool(facts.gone)),
         steps=pipeline.present(verdict),
         nodes=node_groups.present(verdict, sets, names),
         claims=facts.claims,

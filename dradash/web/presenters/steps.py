@@ -9,7 +9,7 @@ import yaml
 
 from dradash.scheduling.effects import Effect
 from dradash.scheduling.status import Code
-from dradash.scheduling.verdict import Choice, Step, StepState, Verdict
+from dradash.scheduling.verdict import Choice, Outcome, Step, StepState, Verdict
 from dradash.web.presenters import kubectl
 from dradash.web.presenters.words import Chip, step_chip
 
@@ -58,6 +58,21 @@ class EffectView(msgspec.Struct, frozen=True):
     detail: str  # subresource, patch type, field manager
     yaml: str  # "" where there is no body
     command: str
+
+
+UNTOLD: Final = {
+    Outcome.BOUND: "The pod has a node: the scheduler is done with it. How it came there is in the history.",
+    Outcome.TERMINATING: "The scheduler leaves this pod alone, so no attempt is made.",
+    Outcome.UNKNOWN: "Nothing can be said before the kinds that the verdict depends on are known.",
+    Outcome.ERROR: "The pod could not be judged, so no attempt is told.",
+}
+
+
+def untold(verdict: Verdict | None, *, gone: bool) -> str:
+    """Why there are no steps to tell; "" when there are some."""
+    if verdict is None:
+        return "The pod is gone; its last verdicts are in the history." if gone else "Not judged yet."
+    return "" if verdict.steps else UNTOLD.get(verdict.outcome, "No attempt is told.")
 
 
 def present(verdict: Verdict | None) -> tuple[StepView, ...]:
