@@ -26,7 +26,7 @@
   function say(slider) {
     var at = Number(slider.input.value)
     var now = at >= slider.end - 1
-    var text = now ? 'now' : exact(Math.floor(at) * 1000).replace('T', ' ').replace('Z', ' UTC')
+    var text = now ? 'now' : exact(Math.max(Math.floor(at), Math.ceil(slider.start)) * 1000).replace('T', ' ').replace('Z', ' UTC')
     slider.input.parentElement.querySelector('output').textContent = text
     slider.input.setAttribute('aria-valuetext', text)
   }

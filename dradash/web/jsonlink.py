@@ -9,6 +9,8 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
+from dradash.web.presenters.query import value_of
+
 ROOT: Final = "/api/v1"
 
 
@@ -56,8 +58,8 @@ def json_of(path: str, query: Mapping[str, str]) -> str:
     for pattern, rule in _COMPILED:
         if match := pattern.fullmatch(path):
             where = {name: quote(value, safe="") for name, value in match.groupdict().items()}
-            params = {there: query[here] for here, there in rule.params.items() if query.get(here)}
-            if (at := query.get("at")) and rule.resource not in _NO_PAST:
+            params = {there: value_of(here, query[here]) for here, there in rule.params.items() if query.get(here)}
+            if (at := value_of("at", query.get("at", ""))) and rule.resource not in _NO_PAST:
                 params["at"] = at
             return ROOT + rule.resource.format(**where) + (f"?{urlencode(params)}" if params else "")
     return ""

@@ -40,7 +40,7 @@ class PageView(View):
             return HttpResponse(fragment.blocks[-1].html)
         if isinstance(page, NodesPage) and request.headers.get("HX-Request") and fragment.status == 200:
             return HttpResponse(page.grid(fragment))
-        query = request.META.get("QUERY_STRING", "")
+        query = page.query.encoded  # only what the page understands, and cut
         context = context_of(page) | {
             "title": fragment.title,
             "blocks": fragment.by_id,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from django.test import Client
@@ -12,7 +14,18 @@ from django.test import Client
 from dradash.reader import current
 from dradash.web.presenters import found
 from dradash.web.presenters.query import Query
-from dradash.web.presenters.search import CLAIMS, CLASSES, DRIVERS, NAMESPACES, NODES, PODS, Sought, kind_of, parse
+from dradash.web.presenters.search import (
+    CLAIMS,
+    CLASSES,
+    CONTEXTS,
+    DRIVERS,
+    NAMESPACES,
+    NODES,
+    PODS,
+    Sought,
+    kind_of,
+    parse,
+)
 from tests import build
 from tests.scene import Scene
 
@@ -71,6 +84,13 @@ def is_(kind: str = "", *words: str, ns: str = "", soft: str = "", uid: str = ""
         ('"open', is_("", "open")),
         ("/", is_("", "/")),
         ("pod/", is_(PODS)),
+        ("podschedulingcontexts.resource.k8s.io archive", is_(CONTEXTS, "archive")),
+        ("PodSchedulingContext archive -n batch", is_(CONTEXTS, "archive", ns="batch")),
+        ("kubectl describe po/typo -n platform | less", is_(PODS, "typo", ns="platform")),
+        ("kubectl get pod x -n y >out.txt; ls", is_(PODS, "x", ns="y")),
+        ("kubectl get pod x -n y 2>/dev/null", is_(PODS, "x", ns="y")),
+        ("| less", is_("", "|", "less")),
+        ("po\u202ed/x\t-n\ny\u0007", is_(PODS, "x", ns="y")),
     ],
 )
 def test_what_is_pasted_is_understood(text: str, meant: Sought) -> None:
@@ -85,6 +105,25 @@ def test_endless_text_is_cut() -> None:
 def test_resource_names_are_kubectls() -> None:
     assert kind_of("po") == kind_of("Pods") == PODS
     assert kind_of("pod.example.com") == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("pod/x -n y", (PODS, "y/x")),
+        ("kubectl get claim x -n y", (CLAIMS, "y/x")),
+        ("no/x", (NODES, "x")),
+        ("/ns/y/pods/x", (PODS, "y/x")),
+        ("pod/x", None),
+        ("y/x", None),
+        ("x", None),
+        ("pods -n y", None),
+        ("pods a b -n y", None),
+        ("pods x -l a=b -n y", None),
+    ],
+)
+def test_only_a_kind_a_name_and_its_namespace_name_one_object(text: str, key: tuple[str, str] | None) -> None:
+    assert parse(text).exactly == key
 
 
 TRAIN = build.pod("train", "ml", claims={"gpu": "train-gpu"}, labels={"app": "trainer"}, uid=UID)
@@ -222,6 +261,39 @@ def test_a_moment_stays_in_the_links_of_what_was_found() -> None:
     page = get("/search?q=train&kiosk=1")
     assert 'href="/ns/ml/pods/train?kiosk=1"' in page
     assert '<input type="hidden" name="kiosk" value="1">' in page
+
+
+def test_an_object_that_is_named_in_full_and_gone_comes_before_others_that_begin_like_it() -> None:
+    other = build.pod("render-24", "batch", claims={"gpu": "c"})
+    gone = build.pod("render-2", "batch", claims={"gpu": "c"})
+    scene = Scene(other, gone)
+    scene.look()
+    current.use(scene.web)
+    try:
+        assert hrefs(get("/search?q=pod/render-2+-n+batch"))[0] == "/ns/batch/pods/render-2"
+        scene.delete(gone)
+        scene.look()
+        page = get("/search?q=pod/render-2+-n+batch+")
+        assert hrefs(page) == ["/ns/batch/pods/render-2", "/ns/batch/pods/render-24"]
+        assert "its page shows the last state" in page
+        assert "No Pod “render-2” in batch; 1 result of a similar name." in page
+        assert "none is kept" in get("/search?q=pod/render-+-n+batch")
+    finally:
+        current.use(None)
+
+
+def hrefs(page: str) -> list[str]:
+    return re.findall(r'<a class="hit" href="([^"]*)"', page)
+
+
+@pytest.mark.usefixtures("served")
+def test_what_was_typed_is_shown_cut_and_without_what_turns_text() -> None:
+    page = get("/search?" + urlencode({"q": "nix\u202e\u0007" + "z" * 5000, "other": "y" * 500}))
+    assert "\u202e" not in page
+    assert "\u0007" not in page
+    assert "z" * 290 in page
+    assert "z" * 301 not in page
+    assert "y" * 10 not in page
 
 
 def test_kinds_that_cannot_be_read_are_named() -> None:

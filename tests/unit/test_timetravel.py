@@ -11,7 +11,9 @@ import pytest
 from django.test import Client
 
 from dradash.reader import current
-from dradash.reader.moment import show
+from dradash.reader.moment import parse, show
+from dradash.web.presenters import timetravel
+from dradash.web.templatetags.dradash import utc
 from tests import build
 from tests.scene import Scene
 from tests.unit import html
@@ -245,3 +247,48 @@ def test_histories_lead_to_their_moments(story: Story) -> None:
     assert moments
     for at, other in moments:
         assert "What changed" in get(f"/ns/ml/pods/train?at={at}&with={other}")
+
+
+# --- what is typed ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("story")
+def test_the_start_of_history_may_be_written_without_its_fraction() -> None:
+    start = current.get().model.history_start()
+    assert start is not None
+    assert timetravel.not_before(start, start - 0.99) == start
+    assert timetravel.not_before(start, start - 1.0) == start - 1.0
+    assert timetravel.not_before(start, start + 1.0) == start + 1.0
+    assert timetravel.not_before(start, None) is None
+    assert "As it is now" not in get(f"/?at={show(start - 0.9)}")
+    assert "The earliest that is kept" in Client().get(f"/?at={show(start - 2)}").content.decode()
+
+
+def test_the_start_of_history_is_shown_rounded_up() -> None:
+    assert "03:12:08 UTC" in utc(1796008327.25, up=True)
+    assert "03:12:07 UTC" in utc(1796008327.25)
+    assert "03:12:07.250 UTC" in utc(1796008327.25, exact=True)
+
+
+def test_a_moment_may_be_compared_with_now(story: Story) -> None:
+    page = get(f"/compare?at={story.began}&with=now")
+    assert 'to <a href="?">now</a>' in page
+    assert page.count("removed") > 0
+    assert get(f"/compare?with={story.began}&at=now").count("<li>") == page.count("<li>")
+    assert "Two moments of the cluster" in get("/compare?with=now")
+
+
+def test_a_comparison_is_not_said_to_be_as_it_was_then(story: Story) -> None:
+    assert "Everything on this page is as it was then" in get(f"/?at={story.began}")
+    for path in ("/compare", "/ns/ml/pods/train"):
+        page = get(f"{path}?at={story.proposed}&with={story.began}")
+        assert "Everything on this page" not in page
+        assert "Compared with another moment" in page
+
+
+def test_two_moments_of_one_second_are_told_apart(story: Story) -> None:
+    began = (parse(story.began) or 0.0) // 1
+    page = get(f"/compare?at={show(began + 0.25)}&with={show(began + 0.5)}")
+    assert ".250 UTC</time>" in page
+    assert ".500 UTC</time>" in page
+    assert ".500 UTC</time>" not in get(f"/compare?at={show(began + 0.5)}&with={show(began + 2.5)}")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import abc
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
@@ -28,6 +28,7 @@ from dradash.web.presenters.words import Chip
 AT = "at"
 MANY = frozenset({"hide"})  # parameters that a form sends once for each checkbox
 WITH = "with"  # another moment that `at` (or now) is compared with
+NOW = "now"  # understood for either moment
 KIOSK = "kiosk"  # "1": for a wall screen, without navigation
 
 
@@ -56,9 +57,14 @@ class Page(abc.ABC):
         self.where = where
         self.wrong_at = ""
         self.at = self._moment(query.get(AT, ""))
-        self.compared_with = self._moment(self.query.get(WITH))
+        self.with_now = self.query.get(WITH).strip().lower() == NOW
+        self.compared_with = time.time() if self.with_now else self._moment(self.query.get(WITH))
+        if self.with_now and self.at is None:
+            self.compared_with = None  # now with now: nothing to compare
 
     def _moment(self, text: str) -> float | None:
+        if text.strip().lower() == NOW:
+            return None
         try:
             return parse(text)
         except BadMoment as error:
@@ -118,6 +124,14 @@ class Page(abc.ABC):
         """All that is kept of an object up to the moment that is looked at, oldest first."""
         return current.get().history(kind, key, float("inf") if self.at is None else self.at)
 
+    def differing(
+        self, other: float, objects: Sequence[tuple[str, str]] | None = None
+    ) -> tuple[list[compare.Differs], tuple[float, float], bool]:
+        """What differs between the two moments, the moments, and whether the later one is the present."""
+        if self.with_now and self.at is not None:
+            return *differing(None, self.at, objects), True
+        return *differing(self.at, other, objects), self.at is None
+
     # --- rendering -------------------------------------------------------------------------------------------------
 
     def show(self) -> Shown:
@@ -129,11 +143,25 @@ class Page(abc.ABC):
         if freshness.state == "loading":
             return Shown("Loading", (bar, Part("page", "_loading.html", banner)), 503)
         now = time.time()
+        self._take_the_start()
         if self.at is not None and self.at <= now:
-            bar = Part("freshness", "_past.html", timetravel.past_bar(self.at, self.query, now, banner))
+            compared = self.compared_with is not None
+            bar = Part("freshness", "_past.html", timetravel.past_bar(self.at, self.query, now, banner, compared))
         title, parts, code = self._parts_at(now)
         unknown = {kind.kind: kind for kind in banner.unknown}
         return Shown(title, (bar, *self._timeline(now), *parts), code, self.carried, unknown, self.at)
+
+    def _take_the_start(self) -> None:
+        """What is less than a second before history is its start: times are mostly written without the fraction."""
+        if self.at is None and self.compared_with is None:
+            return
+        try:
+            start = current.get().model.history_start()
+        except StoreUnavailable:
+            return  # the page's own parts say so
+        if start is not None:
+            self.at = timetravel.not_before(start, self.at)
+            self.compared_with = timetravel.not_before(start, self.compared_with)
 
     def _timeline(self, now: float) -> list[Part]:
         """The slider; not on a wall screen, and not where there is nothing behind it."""
@@ -195,8 +223,8 @@ class ObjectPage(Page):
     def comparison(self) -> list[Part]:
         if self.compared_with is None:
             return []
-        found, moments = differing(self.at, self.compared_with, self.related())
-        view = compare.present(found, self.query, moments, self.at is None, compare.ALL_FIELDS)
+        found, moments, live = self.differing(self.compared_with, self.related())
+        view = compare.present(found, self.query, moments, live, compare.ALL_FIELDS)
         return [Part("comparison", "compare/_object.html", view)]
 
     def missing(self) -> tuple[str, list[Part], int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dradash.web.comparing import differing
 from dradash.web.fragments import Part
 from dradash.web.pages.base import Page
 from dradash.web.presenters import compare
@@ -25,7 +24,7 @@ class ComparePage(Page):
     def parts(self) -> tuple[str, list[Part], int]:
         if self.compared_with is None:
             return "Compare two moments", [Part("ask", "compare/_ask.html", None)], 200
-        found, moments = differing(self.at, self.compared_with)
-        view = compare.present(found, self.query, moments, self.at is None)
+        found, moments, live = self.differing(self.compared_with)
+        view = compare.present(found, self.query, moments, live)
         parts = [Part("filters", "compare/_filters.html", view), Part("list", "compare/_list.html", view)]
         return "What changed", parts, 200

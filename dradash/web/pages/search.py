@@ -10,6 +10,7 @@ from dradash.scheduling.cluster import Cluster
 from dradash.web.fragments import Part
 from dradash.web.pages.base import Page
 from dradash.web.presenters import found
+from dradash.web.presenters.search import parse
 
 RESULTS: Final = "found"  # the block, and what the dialog asks for
 
@@ -26,7 +27,9 @@ class SearchPage(Page):
         return frozenset({topics.OVERVIEW})
 
     def parts(self) -> tuple[str, list[Part], int]:
+        named = parse(self.query.get("q")).exactly
+        kept = named is not None and bool(self.history(*named))
         with self.world() as world:
-            view = found.present(world, self.query, _haystacks.setdefault(world.cluster, found.Haystacks()))
+            view = found.present(world, self.query, _haystacks.setdefault(world.cluster, found.Haystacks()), kept)
         title = f"Search for {view.text}" if view.text else "Search"
         return title, [Part(RESULTS, "search/_found.html", view)], 200

@@ -72,6 +72,11 @@ class Comparison(msgspec.Struct, frozen=True):
     then_href: str
     now_href: str
 
+    @property
+    def close(self) -> bool:
+        """Only the milliseconds tell the two moments apart."""
+        return not self.live and int(self.then) == int(self.now)
+
 
 class Differs(msgspec.Struct, frozen=True):
     kind: str

@@ -11,6 +11,7 @@ from urllib.parse import quote
 import msgspec
 
 from dradash.kinds.meta import KubeObject
+from dradash.kinds.registry import KINDS
 from dradash.reader.world import World
 from dradash.scheduling.classic.claimstate import claim_state
 from dradash.scheduling.cluster import Cluster
@@ -18,6 +19,7 @@ from dradash.web.presenters.query import Query
 from dradash.web.presenters.search import (
     CLAIMS,
     CLASSES,
+    CONTEXTS,
     DRIVERS,
     NAMESPACES,
     NODES,
@@ -25,14 +27,19 @@ from dradash.web.presenters.search import (
     Sought,
     parse,
 )
-from dradash.web.presenters.words import Chip, claim_chip, claim_href, outcome_chip, pod_href
+from dradash.web.presenters.words import Chip, claim_chip, claim_href, href, outcome_chip, pod_href, split
 
 PARAMS: Final = frozenset({"q", "kind"})
 SHOWN: Final = 8  # of each kind
 SHOWN_OF_ONE: Final = 100  # where one kind was asked for
-LABELS: Final = {PODS: "Pods", CLAIMS: "Claims", NODES: "Nodes", CLASSES: "Classes", DRIVERS: "Drivers"} | {
-    NAMESPACES: "Namespaces"
-}
+LABELS: Final = {
+    PODS: "Pods",
+    CLAIMS: "Claims",
+    CONTEXTS: "Negotiations",
+    NODES: "Nodes",
+    CLASSES: "Classes",
+    DRIVERS: "Drivers",
+} | {NAMESPACES: "Namespaces"}
 # How well something fits; less is better. A uid or a label that was named leaves nothing to rank.
 EXACT, BEGINS, PART_BEGINS, WITHIN, ELSEWHERE = range(5)
 
@@ -55,11 +62,22 @@ class Group(msgspec.Struct, frozen=True):
     more: str  # query string that shows more of this kind; "" when all are shown
 
 
+class Exact(msgspec.Struct, frozen=True):
+    """An object that was named in full and is not there. kept: its page shows the last state that it had."""
+
+    singular: str
+    name: str
+    namespace: str
+    href: str
+    kept: bool
+
+
 class FoundView(msgspec.Struct, frozen=True):
     text: str
     asked: bool
     count: int
     groups: tuple[Group, ...]
+    exact: Exact | None  # the one object that was named in full, where there is none now
     unknown: tuple[str, ...]  # kinds that cannot be read now: they may have more
 
 
@@ -98,12 +116,13 @@ def _entry(obj: KubeObject) -> _Entry:
     return _Entry(obj, meta.name.lower(), meta.namespace, "\n".join(lines).lower())
 
 
-def present(world: World, query: Query, haystacks: Haystacks) -> FoundView:
+def present(world: World, query: Query, haystacks: Haystacks, kept: bool = False) -> FoundView:
+    """kept: history has a state of the object that the query names in full (see Sought.exactly)."""
     text = query.get("q")
     sought = parse(text)
     only = query.get("kind")
     if sought.is_empty:
-        return FoundView(text, False, 0, (), ())
+        return FoundView(text, False, 0, (), None, ())
     groups = []
     for kind, objects in _objects(world.cluster).items():
         if (sought.kind and sought.kind != kind) or (only and only != kind):
@@ -113,13 +132,24 @@ def present(world: World, query: Query, haystacks: Haystacks) -> FoundView:
             groups.append(_group(world, kind, fitting, SHOWN_OF_ONE if only == kind else SHOWN, query))
     groups.sort(key=lambda g: g[0])
     unknown = tuple(k for k in LABELS if (s := world.sync.get(k)) is not None and s.state != "synced")
-    return FoundView(text, True, sum(g.count for _, g in groups), tuple(g for _, g in groups), unknown)
+    exact = _gone(world, sought, kept)
+    return FoundView(text, True, sum(g.count for _, g in groups), tuple(g for _, g in groups), exact, unknown)
+
+
+def _gone(world: World, sought: Sought, kept: bool) -> Exact | None:
+    """What is named in full is never taken for another object whose name only begins like it."""
+    named = sought.exactly
+    if named is None or named[0] not in KINDS or named[1] in world.cluster.raw[named[0]]:
+        return None
+    namespace, name = split(named[1])
+    return Exact(KINDS[named[0]].kind, name, namespace, address(*named), kept)
 
 
 def _objects(cluster: Cluster) -> dict[str, Mapping[str, Any]]:
     return {
         PODS: cluster.pods,
         CLAIMS: cluster.claims,
+        CONTEXTS: cluster.contexts,
         NODES: cluster.nodes.by_name,
         CLASSES: cluster.classes,
         DRIVERS: _drivers(cluster),
@@ -201,6 +231,8 @@ def address(kind: str, key: str) -> str:
             return pod_href(key)
         case "resourceclaims":
             return claim_href(key)
+        case "podschedulingcontexts":
+            return href(kind, key)
         case "namespaces":
             return f"/pods?ns={quote(key, safe='')}&outcome=any"
         case _:

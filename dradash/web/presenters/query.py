@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 from urllib.parse import urlencode
@@ -14,13 +15,20 @@ ROWS: Final = 100
 LONGEST_VALUE: Final = 300  # characters of one parameter that are read; nobody types more
 
 
+def echo(text: str) -> str:
+    """What was typed, as it may be shown: cut, without control characters and those that turn the text's direction."""
+    shown = (" " if c.isspace() else c for c in text[: 2 * LONGEST_VALUE])
+    return "".join(c for c in shown if unicodedata.category(c) not in ("Cc", "Cf", "Cs"))[:LONGEST_VALUE]
+
+
 class Query(msgspec.Struct, frozen=True):
     params: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def of(cls, params: Mapping[str, str], known: Iterable[str]) -> Query:
         """Only known parameters that have a value, in a fixed order: equal pages then have equal queries."""
-        return cls(tuple((k, params[k][:LONGEST_VALUE]) for k in sorted(known) if params.get(k)))
+        read = ((k, value_of(k, params[k])) for k in sorted(known) if params.get(k))
+        return cls(tuple((k, value) for k, value in read if value))
 
     def get(self, name: str, default: str = "") -> str:
         return dict(self.params).get(name, default)
@@ -44,6 +52,11 @@ class Query(msgspec.Struct, frozen=True):
     @property
     def encoded(self) -> str:
         return urlencode(self.params)
+
+
+def value_of(name: str, value: str) -> str:
+    """Names are compared as they are; free text is shown again on the page."""
+    return echo(value) if name == "q" else value[:LONGEST_VALUE]
 
 
 class Option(msgspec.Struct, frozen=True):

@@ -13,12 +13,14 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-LONGEST: Final = 300  # characters that are read
+from dradash.web.presenters.query import echo
+
 MOST_WORDS: Final = 8
 
 PODS: Final = "pods"
 CLAIMS: Final = "resourceclaims"
 NODES: Final = "nodes"
+CONTEXTS: Final = "podschedulingcontexts"
 CLASSES: Final = "resourceclasses"
 DRIVERS: Final = "drivers"
 NAMESPACES: Final = "namespaces"
@@ -29,6 +31,7 @@ KIND_WORDS: Final = {
     for kind, words in {
         PODS: "pod pods po",
         CLAIMS: "resourceclaim resourceclaims claim claims",
+        CONTEXTS: "podschedulingcontext podschedulingcontexts",
         NODES: "node nodes no",
         CLASSES: "resourceclass resourceclasses class classes",
         DRIVERS: "driver drivers",
@@ -77,6 +80,9 @@ _SELECTOR: Final = ("-l", "--selector")
 # Whole, or at least its first two parts.
 _UID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}(-[0-9a-f]{0,12}){0,3}")
 _LABEL: Final = re.compile(r"([A-Za-z0-9][\w./-]*)==?([\w.-]*)")
+_NAMESPACED: Final = frozenset({PODS, CLAIMS, CONTEXTS})
+# What a shell would end the command at: pipes, redirections, another command.
+_SHELL: Final = re.compile(r"[|;&<>]|\d+[<>]")
 _GROUP: Final = re.compile(r"(\.v\d\w*)?\.resource\.k8s\.io$")
 
 
@@ -94,6 +100,15 @@ class Sought(msgspec.Struct, frozen=True):
     uid: str = ""
 
     @property
+    def exactly(self) -> tuple[str, str] | None:
+        """(kind, key) where one object is named in full; None where more than one may fit."""
+        if not self.kind or self.labels or self.uid or len(self.words) != 1:
+            return None
+        if self.kind in _NAMESPACED:
+            return (self.kind, f"{self.namespace}/{self.words[0]}") if self.namespace else None
+        return (self.kind, self.words[0])
+
+    @property
     def is_empty(self) -> bool:
         return not (self.words or self.kind or self.soft_kind or self.namespace or self.labels or self.uid)
 
@@ -104,7 +119,7 @@ def kind_of(word: str) -> str:
 
 
 def parse(text: str) -> Sought:
-    text = text[:LONGEST].strip()
+    text = echo(text).strip()
     if "://" in text or re.match(r"/(ns|api|apis|nodes|classes|drivers|live)/", text):
         return _address(text)
     return _Reading(_split(text)).sought()
@@ -140,7 +155,8 @@ class _Reading:
     """One pass over the words."""
 
     def __init__(self, words: list[str]) -> None:
-        self._rest = deque(words)
+        end = next((i for i, word in enumerate(words) if i and _SHELL.match(word)), len(words))
+        self._rest = deque(words[:end])
         self._words: list[str] = []
         self._labels: list[tuple[str, str]] = []
         self._kind = self._soft = self._soft_word = self._namespace = self._uid = ""

@@ -35,13 +35,17 @@ class NoMoment(msgspec.Struct, frozen=True):
 
 
 class PastBar(msgspec.Struct, frozen=True):
-    """at: Unix seconds that are shown; live: link to the page as it is now; today: the present, `now` its age."""
+    """at: Unix seconds that are shown; live: link to the page as it is now; today: the present, `now` its age.
+
+    compared: the page also tells of another moment.
+    """
 
     at: float
     moment: str
     live: str
     today: str
     now: FreshnessView
+    compared: bool = False
 
 
 class Mark(msgspec.Struct, frozen=True):
@@ -111,8 +115,13 @@ def before_history(start: float, query: Query, name: str = "at") -> NoMoment:
     return NoMoment(why, live_link(query), query.link(**{name: nearest}), nearest)
 
 
-def past_bar(at: float, query: Query, now: float, banner: FreshnessView) -> PastBar:
-    return PastBar(at, show(at), live_link(query), show(now), banner)
+def past_bar(at: float, query: Query, now: float, banner: FreshnessView, compared: bool = False) -> PastBar:
+    return PastBar(at, show(at), live_link(query), show(now), banner, compared)
+
+
+def not_before(start: float, at: float | None) -> float | None:
+    """`at`, or the start of history where that is later by less than a second."""
+    return start if at is not None and start - 1.0 < at < start else at
 
 
 def live_link(query: Query) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections.abc import Mapping, Sequence
@@ -69,10 +70,14 @@ def rfc3339(value: float, before: bool = False) -> str:
 
 
 @register.simple_tag
-def utc(value: float) -> SafeString:
-    """Date and time to the second, in UTC."""
-    moment = datetime.fromtimestamp(value, UTC)
-    return format_html('<time datetime="{}">{}</time>', show(value), moment.strftime("%Y-%m-%d %H:%M:%S UTC"))
+def utc(value: float, up: bool = False, exact: bool = False) -> SafeString:
+    """Date and time to the second, in UTC. up: the first whole second at or after it; exact: with milliseconds."""
+    if exact:
+        text = show(value).replace("T", " ").replace("Z", " UTC")
+    else:
+        moment = datetime.fromtimestamp(math.ceil(value) if up else value, UTC)
+        text = moment.strftime("%Y-%m-%d %H:%M:%S UTC")
+    return format_html('<time datetime="{}">{}</time>', show(value), text)
 
 
 @register.simple_tag
