@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dradash.scheduling.verdict import ActsNext, Agreement, Outcome
+from dradash.scheduling.verdict import ActsNext, Agreement, ClaimRef, HintNote, Outcome, Verdict
 from dradash.store.model import SYNC, VERDICTS, SyncState
-from dradash.web.presenters.diff import LONGEST, words
+from dradash.web.presenters.diff import LONGEST, named, words
 from tests import build
 from tests.unit.test_dependencies import KINDS, random_object
 
@@ -49,7 +49,8 @@ CASES: tuple[tuple[build.Obj | None, build.Obj, tuple[str, ...]], ...] = (
         ("allocation changed on m", "reserved for p"),
     ),
     (build.claim("c", reserved_for=[P]), C, ("no longer reserved for p",)),
-    (C, build.claim("c", deallocation_requested=True), ("deallocation asked for",)),
+    (C, build.claim("c", deallocation_requested=True), ("asks for deallocation",)),
+    (build.claim("c", deallocation_requested=True), C, ("no longer asks for deallocation",)),
     (C, with_meta(C, deletionTimestamp="2026-11-30T04:00:00Z"), ("deletion asked for",)),
     (with_meta(C, finalizers=["x/y"]), C, ("finalizer x/y removed",)),
     (None, SELECTED, ("selectedNode none → a", "potentialNodes: 2 (2 added, 0 removed)")),
@@ -149,3 +150,29 @@ def test_any_two_states_of_any_object_have_words(seed: int) -> None:
     assert (not told or told == ("nothing that is shown",)) or before != after
     assert all(told)
     assert before == after or told
+
+
+def test_a_verdict_that_says_the_same_tells_nothing_of_how_it_was_judged() -> None:
+    hint = HintNote(kind="resourceclaims", key="default/tape", change="MODIFIED", hint="Queue", revision=7)
+    old = Verdict(pod="default/p", uid="u", revision=6, outcome=Outcome.WAITING, sentence="waiting")
+    again = msgspec.structs.replace(old, revision=8, judged_at=1.5, since=1.0, hints=(hint,))
+    assert of_verdicts(old, again) == ("judged again, with the same result",)
+    held = msgspec.structs.replace(again, claims=(ClaimRef(name="tape", claim="tape", state="Allocated"),))
+    assert of_verdicts(old, held) == ("claim tape: not set → Allocated",)
+
+
+def of_verdicts(old: Verdict, new: Verdict) -> tuple[str, ...]:
+    return words(VERDICTS, "MODIFIED", msgspec.json.encode(old), msgspec.json.encode(new))
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("status.allocation.resourceHandles", "allocation"),
+        ("status.reservedFor[u].name", "reserved for"),
+        ("metadata.finalizers", "finalizers"),
+        ("status.allocationMode", "status.allocationMode"),
+    ],
+)
+def test_fields_with_a_known_meaning_are_named_by_it(path: str, name: str) -> None:
+    assert named(path) == name

@@ -118,10 +118,10 @@ def _between(kind: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> 
 
 
 def _says_the_same(kind: str, old: Any, new: Any) -> bool:
-    return kind == VERDICTS and _words(old) == _words(new)
+    return kind == VERDICTS and verdict_words(old) == verdict_words(new)
 
 
-def _words(verdict: Verdict | None) -> dict[str, Any]:
+def verdict_words(verdict: Verdict | None) -> dict[str, Any]:
     """What of a verdict people compare: not when and why it was made."""
     if verdict is None:
         return {}
@@ -146,7 +146,7 @@ def change_of(differs: Differs, fields: int) -> ObjectChange | None:
     """None when only what changes with every write differs."""
     verdict = differs.kind == VERDICTS
     found = (
-        difference(_words(differs.before), _words(differs.after))
+        difference(verdict_words(differs.before), verdict_words(differs.after))
         if verdict
         else difference(_body(differs.before), _body(differs.after))
         if differs.type == "MODIFIED"

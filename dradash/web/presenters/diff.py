@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -18,11 +18,18 @@ from dradash.kinds.schedulingcontext import PodSchedulingContext
 from dradash.scheduling.verdict import ActsNext, Verdict
 from dradash.store.model import SYNC, VERDICTS, SyncState
 from dradash.web.presenters import filterwords
-from dradash.web.presenters.fielddiff import difference
+from dradash.web.presenters.compare import verdict_words
+from dradash.web.presenters.fielddiff import FieldChange, difference
 
 FIELDS: Final = 3  # of an object that changed in none of the ways that have words
 NAMES: Final = 3
 _NODE_NAMES: Final = frozenset({"metadata.name", "kubernetes.io/hostname"})
+_MEANING: Final[Mapping[str, str]] = {
+    "status.allocation": "allocation",
+    "status.reservedFor": "reserved for",
+    "status.deallocationRequested": "asks for deallocation",
+    "metadata.finalizers": "finalizers",
+}
 LONGEST: Final = 300  # characters of one sentence
 
 Words = Iterator[str]
@@ -48,6 +55,8 @@ def _words(kind: str, type_: str, before: bytes | None, after: bytes) -> tuple[s
     if isinstance(new, KubeObject) and isinstance(old, KubeObject) and new.uid != old.uid:
         return ("replaced by another object of the same name", *_created(new))
     told = tuple(_changed(old, new))
+    if kind == VERDICTS:
+        return told or _details(old, new)
     return told or _fields(before or b"{}", after)
 
 
@@ -60,6 +69,25 @@ def _read(kind: str, raw: bytes) -> Any:
         raise MalformedObject(str(error)) from error
 
 
+def _details(old: Verdict, new: Verdict) -> tuple[str, ...]:
+    """Of a verdict that still says the same: never when, at which revision or upon which hint it was judged."""
+    return _arrows(difference(verdict_words(old), verdict_words(new))) or ("judged again, with the same result",)
+
+
+def _arrows(changes: Sequence[FieldChange]) -> tuple[str, ...]:
+    shown = [f"{named(c.path)}: {c.before or 'not set'} → {c.after or 'not set'}" for c in changes[:FIELDS]]
+    more = len(changes) - len(shown)
+    return (*shown, f"and {more} more") if more else tuple(shown)
+
+
+def named(path: str) -> str:
+    """What people call the field; others keep their path."""
+    for field, name in _MEANING.items():
+        if path == field or path.startswith((f"{field}.", f"{field}[")):
+            return name
+    return path
+
+
 def _fields(before: bytes, after: bytes) -> tuple[str, ...]:
     """The first fields that differ, for what has no words of its own."""
     try:
@@ -68,10 +96,7 @@ def _fields(before: bytes, after: bytes) -> tuple[str, ...]:
         return ("changed",)
     if not isinstance(old, dict) or not isinstance(new, dict):
         return ("changed",)
-    changes = difference(old, new)
-    shown = [f"{c.path}: {c.before or 'not set'} → {c.after or 'not set'}" for c in changes[:FIELDS]]
-    more = len(changes) - len(shown)
-    return (*shown, f"and {more} more") if more else tuple(shown) or ("nothing that is shown",)
+    return _arrows(difference(old, new)) or ("nothing that is shown",)
 
 
 # --- what is new -----------------------------------------------------------------------------------------------------
@@ -180,7 +205,7 @@ def _claim(old: ResourceClaim, new: ResourceClaim) -> Words:
         else:
             yield f"allocation {'set' if was.allocation is None else 'changed'} {_where(now.allocation)}"
     if now.deallocation_requested != was.deallocation_requested:
-        yield "deallocation asked for" if now.deallocation_requested else "no longer asked to deallocate"
+        yield "asks for deallocation" if now.deallocation_requested else "no longer asks for deallocation"
     had, has = {r.uid: r.name for r in was.reserved_for}, {r.uid: r.name for r in now.reserved_for}
     if come := [name for uid, name in has.items() if uid not in had]:
         yield f"reserved for {_names(come)}"
