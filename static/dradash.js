@@ -64,6 +64,15 @@
   document.addEventListener('visibilitychange', reconnect)
   setInterval(reconnect, 5000)
 
+  // --- where we are ---------------------------------------------------------------------------------------------------
+
+  // On a narrow screen the sections scroll sideways: the current one is to be seen.
+  var current = document.querySelector('.sections a[aria-current]')
+  if (current) {
+    var row = current.parentElement
+    row.scrollLeft = current.offsetLeft - row.offsetLeft - (row.clientWidth - current.offsetWidth) / 2
+  }
+
   // --- ages ----------------------------------------------------------------------------------------------------------
 
   var UNITS = [[86400, 'd'], [3600, 'h'], [60, 'm'], [1, 's']]

@@ -20,6 +20,7 @@ from dradash.web.presenters.words import Actor, Chip, driver_href, href, node_hr
 register = template.Library()
 
 _PLAIN_NAME: Final = re.compile(r"[a-z0-9.-]+")
+SHORT: Final = 24  # characters of a name that have room beside its label at 390 px
 UNITS: Final = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
 
 
@@ -147,6 +148,21 @@ def copy(text: str, label: str = "Copy") -> dict[str, str]:
 def page_of(key: str, kind: str) -> str:
     """Address of an object's page: `name|page_of:"nodes"`; "drivers" too."""
     return driver_href(key) if kind == "drivers" else href(kind, key)
+
+
+@register.filter
+def fits(name: str) -> SafeString | str:
+    """Class attribute of a cell whose name is short enough to stay on one line on any screen."""
+    return mark_safe(' class="fits"') if len(name) <= SHORT else ""  # a constant
+
+
+@register.filter
+@lru_cache(maxsize=4096)
+def broken(name: str) -> SafeString | str:
+    """A long name that may go on a new line after each dot or slash; escaped."""
+    if len(name) <= SHORT:
+        return name
+    return mark_safe(re.sub(r"([./])(?=.)", r"\1<wbr>", escape(name)))  # noqa: S308 - escaped
 
 
 @register.filter
