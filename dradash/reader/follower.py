@@ -176,7 +176,7 @@ class Follower:
             self._freshness = msgspec.structs.replace(self._freshness, leader=leader, leader_since=now)
             self._pending.add(topics.EVERYTHING)
         queue = self._model.queue()
-        overdue = queue.count > 0 and now - queue.since > OVERDUE
+        overdue = queue.count > 0 and 0 < queue.since < now - OVERDUE
         if overdue != self._freshness.overdue:
             self._pending.add(topics.EVERYTHING)
         self._freshness = msgspec.structs.replace(

@@ -163,8 +163,8 @@ class RedisReader:
         if leased:  # ordered by when their lease ends: since when they wait stands in their line
             lines = self._redis.call("HMGET", self._keys.due_info, *leased)
             since += [float(line.split(b"\n", 1)[0].split()[1]) for line in lines if line]
-        # Between the two reads a judge may have finished all of them: then nothing waits.
-        return Queue(int(count), min(since)) if since else Queue(0, 0.0)
+        # 0.0 with a count: between the two reads a judge finished all that was leased; nobody waits for long.
+        return Queue(int(count), min(since, default=0.0))
 
     def figures(self) -> dict[str, float]:
         return {untext(name): float(value) for name, value in self._redis.call("HGETALL", self._keys.figures).items()}
