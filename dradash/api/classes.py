@@ -15,17 +15,16 @@ from dradash.api.paging import NEVER
 from dradash.api.problems import NOT_FOUND, Refusal
 from dradash.api.schemas import Json, Shape, page, time_of, url
 from dradash.kinds.resourceclass import ResourceClass
+from dradash.reader.debts import Debt as Owed
+from dradash.reader.debts import debts, silent_since
 from dradash.reader.driverstats import Summary
-from dradash.reader.talks import all_talks
 from dradash.reader.world import World
-from dradash.scheduling.classic.awaiting import Awaited, Stage
 from dradash.scheduling.classic.claims import driver_of
 from dradash.scheduling.classic.claimstate import claim_state
 from dradash.scheduling.nodetable import InvalidSelector
 from dradash.store.model import Change
 
 KIND: Final = "resourceclasses"
-_OWED: Final = (Stage.ANSWER, Stage.ALLOCATE)
 MOST: Final = 1000
 
 
@@ -51,7 +50,7 @@ class ClassDetail(Shape, frozen=True):
 class DriverRow(Shape, frozen=True):
     """Its record is what this process has seen since recordSince. Durations are in seconds, null where none is known.
 
-    silentSince: it owes a move and has made none since then, null: it owes none.
+    silentSince: since when it owes the oldest move that it has not made, null: it owes none.
     """
 
     name: str
@@ -72,7 +71,7 @@ class DriverRow(Shape, frozen=True):
 
 
 class Debt(Shape, frozen=True):
-    """A move that the driver owes the negotiation of this pod."""
+    """A move that the driver owes a negotiation; without a pod the claim (then a key) alone waits."""
 
     pod: str
     claim: str
@@ -196,13 +195,12 @@ class DriverItem(msgspec.Struct, frozen=True):
     name: str
     classes: tuple[str, ...]
     claims: Mapping[str, int]
-    owed: tuple[tuple[str, Awaited], ...]  # pod, move: the longest wait first
+    owed: tuple[Owed, ...]  # the longest wait first
     record: Summary
 
     @property
     def silent(self) -> float:
-        since = [m.since for _, m in self.owed if m.stage in _OWED]
-        return max(min(since), self.record.heard) if since else 0.0
+        return silent_since(self.owed)
 
 
 def driver_items(ask: Ask, world: World, keys: Iterable[str] | None) -> Iterator[DriverItem]:  # noqa: ARG001 - no watch
@@ -211,19 +209,18 @@ def driver_items(ask: Ask, world: World, keys: Iterable[str] | None) -> Iterator
     for name, of in sorted(world.cluster.classes.items()):
         classes.setdefault(of.driver_name, []).append(name)
     claims = _claims_by(world, by_class=False)
-    owed: dict[str, list[tuple[str, Awaited]]] = {}
-    for talk in all_talks(world, stats if ask.at is None else None):
-        for move in talk.moves:
-            if move.stage in (*_OWED, Stage.ROOM) and move.actor:
-                owed.setdefault(move.actor, []).append((talk.key, move))
+    owed = debts(world, ask.here.waits(ask.at))
     heard = {name for name in stats.names() if stats.summary(name, ask.now).heard}
     text = ask.get("q").casefold()
-    for name in sorted({*classes, *claims, *heard} - {""}):
+    for name in sorted({*classes, *claims, *heard, *owed} - {""}):
         if text and text not in f"{name} {' '.join(classes.get(name, ()))}".casefold():
             continue
-        debts = sorted(owed.get(name, ()), key=lambda d: (d[1].since or NEVER, d[0]))
         yield DriverItem(
-            name, tuple(classes.get(name, ())), claims.get(name, {}), tuple(debts), stats.summary(name, ask.now)
+            name,
+            tuple(classes.get(name, ())),
+            claims.get(name, {}),
+            tuple(owed.get(name, ())),
+            stats.summary(name, ask.now),
         )
 
 
@@ -233,7 +230,7 @@ def driver_row(ask: Ask, item: DriverItem) -> DriverRow:
         name=item.name,
         classes=item.classes,
         claims=dict(item.claims),
-        owed=sum(m.stage in _OWED for _, m in item.owed),
+        owed=sum(not d.refuses for d in item.owed),
         silent_since=time_of(item.silent),
         last_heard=time_of(record.heard),
         responses=record.responses,
@@ -259,14 +256,14 @@ def driver_detail(ask: Ask) -> Any:
         driver=driver_row(ask, item),
         debts=tuple(
             Debt(
-                pod=pod,
-                claim=m.claim,
-                stage=str(m.stage),
-                what=m.what,
-                since=time_of(m.since),
-                url=url("podschedulingcontexts", pod) or "",
+                pod=d.pod,
+                claim=d.claim,
+                stage=d.stage,
+                what=d.what,
+                since=time_of(d.since),
+                url=(url("podschedulingcontexts", d.pod) if d.pod else url("resourceclaims", d.claim)) or "",
             )
-            for pod, m in item.owed[:MOST]
+            for d in item.owed[:MOST]
         ),
         refused=tuple(
             RefusedNode(node=r.node, count=r.count, last=time_of(r.last.at), pod=r.last.pod) for r in refused

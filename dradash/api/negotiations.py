@@ -13,7 +13,6 @@ from dradash.api.claims import TurnBody, turn
 from dradash.api.endpoint import Endpoint, Listing, listed, projected
 from dradash.api.paging import NEVER
 from dradash.api.schemas import Json, Shape, page, time_of, url
-from dradash.reader.driverstats import DriverStats
 from dradash.reader.histories import seen_claims, seen_contexts
 from dradash.reader.talks import KIND, STATES, Talk, talk
 from dradash.reader.world import World
@@ -77,14 +76,10 @@ class TalkDetail(Shape, frozen=True):
     object: Json
 
 
-def _stats(ask: Ask) -> DriverStats | None:
-    return ask.here.follower.observations.drivers if ask.at is None else None
-
-
 def items(ask: Ask, world: World, keys: Iterable[str] | None) -> Iterator[Talk]:
-    contexts = world.cluster.contexts
+    contexts, waits = world.cluster.contexts, ask.here.waits(ask.at)
     for key in contexts if keys is None else [k for k in keys if k in contexts]:
-        found = talk(world, key, contexts[key], _stats(ask))
+        found = talk(world, key, contexts[key], waits)
         if _matches(found, ask):
             yield found
 
@@ -171,7 +166,7 @@ def detail(ask: Ask) -> Any:
         context, entry = ask.last(KIND, key)
         raw, gone = entry.object, entry.at
     with ask.world() as world:
-        item = talk(world, key, context, _stats(ask))
+        item = talk(world, key, context, ask.here.waits(ask.at))
         row = row_of(item, world, ask.now)
     rounds, warnings = _told(ask, item, {n: c.key for n, c in item.claims.items() if c is not None})
     found = TalkDetail(

@@ -137,7 +137,7 @@ def stats(ask: Ask) -> Any:
     findings = Counter(str(f.severity) for f in ask.findings().findings)
     with ask.world() as world:
         pending = [world.verdicts.get(k) for k, p in world.cluster.pods.items() if p.is_pending]
-        talks = all_talks(world, None)
+        talks = all_talks(world, ask.here.waits(ask.at))
         found = Stats(
             revision=world.revision,
             pending=len(pending),

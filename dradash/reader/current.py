@@ -14,6 +14,7 @@ from django.utils.module_loading import import_string
 
 from dradash.reader.doctor import Doctor, Report
 from dradash.reader.follower import Follower, Wake
+from dradash.reader.waits import PastWaits, Since, past_waits
 from dradash.scheduling import nodeset
 from dradash.scheduling.verdict import Verdict
 from dradash.store.model import HistoryEntry, ReadModel, StoreUnavailable
@@ -90,6 +91,26 @@ class Pasts:
             return past
 
 
+class PastWaitsKept:
+    """Who waited since when, at the last few moments that somebody looked at."""
+
+    def __init__(self, follower: Follower, model: ReadModel) -> None:
+        self._follower, self._model = follower, model
+        self._known: OrderedDict[float, tuple[Past, PastWaits]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, past: Past) -> PastWaits:
+        with self._lock:
+            known, waits = self._known.get(past.at, (None, None))
+            if waits is None or known is not past:
+                waits = past_waits(self._follower.observations.waits, self._model, past)
+                self._known[past.at] = past, waits
+                if len(self._known) > PASTS:
+                    self._known.popitem(last=False)
+            self._known.move_to_end(past.at)
+            return waits
+
+
 _parts_lock = threading.Lock()
 
 
@@ -101,6 +122,7 @@ class Current:
     node_sets: NodeSets
     pasts: Pasts
     doctor: Doctor
+    past_waits: PastWaitsKept
     _parts: dict[Any, Any] = field(default_factory=dict)
 
     def part(self, make: Callable[[Follower], T]) -> T:
@@ -130,6 +152,10 @@ class Current:
         """The model at `at`, a time before now. Raises BeforeHistory and StoreUnavailable."""
         return self.pasts.get(at)
 
+    def waits(self, at: float | None) -> Since:
+        """Since when somebody must move, now (ask inside `follower.world()`) or in the past. Raises as `past`."""
+        return self.follower.observations.waits if at is None else self.past_waits.get(self.past(at))
+
     def findings(self, at: float | None) -> Report:
         """What the doctor finds, now or at a past moment. Raises BeforeHistory and StoreUnavailable."""
         return self.doctor.report() if at is None else self.doctor.report_at(self.past(at))
@@ -139,7 +165,9 @@ def build(model: ReadModel) -> Current:
     wake = Wake()
     follower = Follower(model, wake)
     doctor = Doctor(follower, model, wake, settings.DRADASH.doctor)
-    built = Current(model, wake, follower, NodeSets(model), Pasts(follower, model), doctor)
+    built = Current(
+        model, wake, follower, NodeSets(model), Pasts(follower, model), doctor, PastWaitsKept(follower, model)
+    )
     for tell in on_built:
         tell(built)
     return built

@@ -7,14 +7,16 @@ Pure: times and histories are given.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Final
 
 from dradash.kinds.claim import ResourceClaim
-from dradash.kinds.pod import Pod
 from dradash.kinds.registry import MalformedObject, decode
 from dradash.kinds.schedulingcontext import PodSchedulingContext
 from dradash.reader.driverstats import DriverStats
+from dradash.reader.entries import claims_by_entry, entry_of
 from dradash.reader.series import Series, rewind, take
+from dradash.reader.waits import Waits
 from dradash.reader.world import World
 from dradash.scheduling.classic.claims import driver_of
 from dradash.scheduling.cluster import Cluster
@@ -29,11 +31,13 @@ ReadHistory = Callable[[str, str], list[HistoryEntry]]
 class Observations:
     def __init__(self) -> None:
         self.drivers = DriverStats()
+        self.waits = Waits()
         self.series = Series()
         self.on_response: Callable[[str, float], None] = lambda _driver, _seconds: None  # driver, how long it took
 
     def feed(self, applied: Applied, cluster: Cluster) -> None:
         change = applied.change
+        self.waits.feed(change.kind, change.key, change.at, applied.old, applied.new, cluster)
         if change.kind == "podschedulingcontexts":
             self._context(change.at, change.key, applied.old, applied.new, cluster)
         elif change.kind == "resourceclaims":
@@ -56,7 +60,9 @@ class Observations:
 
         What was negotiated and forgotten before this process started is not in it: `drivers.since` says so.
         """
-        self.drivers = DriverStats(now)
+        self.drivers, self.waits = DriverStats(now), Waits()
+        history = cache(history)  # both begin with much the same ones
+        self.waits.restart(world, history)
         cluster = world.cluster
         times = world.times.get("podschedulingcontexts", {})
         newest = sorted(cluster.contexts, key=lambda k: -times.get(k, 0.0))[:SEEDED]
@@ -123,22 +129,3 @@ class Observations:
             if name:
                 users[pod_key] = name
         self.drivers.claim_changed(at, old, new, driver, users)
-
-
-def entry_of(pod: Pod, claim: str) -> str:
-    """The pod's name for a claim, "" when it does not use it."""
-    return next((name for name, of in claim_names(pod).items() if of == claim), "")
-
-
-def claim_names(pod: Pod) -> dict[str, str]:
-    """The pod's name for each of its claims -> the ResourceClaim's name, "" when it is not known yet."""
-    generated = {s.name: s.resource_claim_name for s in pod.status.resource_claim_statuses}
-    return {e.name: e.claim_name or generated.get(e.name) or "" for e in pod.spec.resource_claims}
-
-
-def claims_by_entry(pod_key: str, cluster: Cluster) -> dict[str, ResourceClaim | None]:
-    """The pod's name for each of its claims -> the claim; nothing for a pod that is not there."""
-    pod = cluster.pods.get(pod_key)
-    if pod is None:
-        return {}
-    return {name: cluster.claim(pod.namespace, claim) if claim else None for name, claim in claim_names(pod).items()}

@@ -11,8 +11,8 @@ import msgspec
 from dradash.kinds.claim import ResourceClaim
 from dradash.kinds.pod import Pod
 from dradash.kinds.schedulingcontext import PodSchedulingContext
-from dradash.reader.driverstats import DriverStats
-from dradash.reader.observations import claims_by_entry
+from dradash.reader.entries import claims_by_entry
+from dradash.reader.waits import Since
 from dradash.reader.world import World
 from dradash.scheduling.classic.awaiting import SCHEDULER, Awaited, Stage, awaited
 from dradash.scheduling.classic.claims import driver_of
@@ -47,8 +47,8 @@ class Talk(msgspec.Struct, frozen=True):
     since: float
 
 
-def talk(world: World, key: str, context: PodSchedulingContext, stats: DriverStats | None) -> Talk:
-    """stats: who knows since when a driver owes a move; None for a past moment, when the verdict's time must do."""
+def talk(world: World, key: str, context: PodSchedulingContext, waits: Since) -> Talk:
+    """waits: who knows since when each move is awaited; where it does not, the last change must do."""
     cluster = world.cluster
     pod = cluster.pods.get(key)
     claims = claims_by_entry(key, cluster)
@@ -57,9 +57,9 @@ def talk(world: World, key: str, context: PodSchedulingContext, stats: DriverSta
         return Talk(key, context, None, claims, drivers, (), NO_POD, world.times.get(KIND, {}).get(key, 0.0))
     if pod.spec.node_name:
         return Talk(key, context, pod, claims, drivers, (), BOUND, world.times.get("pods", {}).get(key, 0.0))
-    moves = list(awaited(context, claims, drivers, partial(_since, world, key, stats)))
+    moves = list(awaited(context, claims, drivers, partial(_since, world, key, waits)))
     if not moves and claims and all(c is not None and c.status.allocation is not None for c in claims.values()):
-        since = _since(world, key, stats, Stage.FINISH, "")
+        since = _since(world, key, waits, Stage.FINISH, "")
         moves = [Awaited(SCHEDULER, "", "reserve the claims and bind the pod", since, Stage.FINISH)]
     moves.sort(key=lambda m: m.since or LATE)
     stages = {m.stage for m in moves}
@@ -67,15 +67,14 @@ def talk(world: World, key: str, context: PodSchedulingContext, stats: DriverSta
     return Talk(key, context, pod, claims, drivers, tuple(moves), str(state), moves[0].since if moves else 0.0)
 
 
-def _since(world: World, key: str, stats: DriverStats | None, stage: Stage, claim: str) -> float:
-    if stats is not None and stage in (Stage.ANSWER, Stage.ALLOCATE):
-        owed = stats.owed_since(key, claim)
-        if owed:
-            return owed
+def _since(world: World, key: str, waits: Since, stage: Stage, claim: str) -> float:
+    known = waits.since(key, stage, claim)
+    if known:
+        return known
     changed = world.times.get(KIND, {}).get(key, 0.0)
     verdict = world.verdicts.get(key)
     return changed or (verdict.since if verdict else 0.0)
 
 
-def all_talks(world: World, stats: DriverStats | None) -> list[Talk]:
-    return [talk(world, key, context, stats) for key, context in world.cluster.contexts.items()]
+def all_talks(world: World, waits: Since) -> list[Talk]:
+    return [talk(world, key, context, waits) for key, context in world.cluster.contexts.items()]

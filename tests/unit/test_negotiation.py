@@ -106,9 +106,9 @@ def test_after_the_selection_every_driver_must_allocate() -> None:
     seen = contexts({"potential": NODES}, {"potential": NODES, "selected": "node-1"})
     awaited = negotiate(seen, PENDING, DRIVERS).awaited
     assert [(a.actor, a.what, a.since) for a in awaited] == [
-        ("gpu.example.com", "allocate for node-1", 2.0),
-        ("nic.example.com", "allocate for node-1", 2.0),
-    ]
+        ("gpu.example.com", "allocate for node-1", 1.0),
+        ("nic.example.com", "allocate for node-1", 1.0),
+    ], "neither has ever answered: they are silent since they were first asked"
 
 
 def test_an_unsuitable_selection_is_the_schedulers_to_change() -> None:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from typing import Final
 
 import msgspec
 
 from dradash.kinds.claim import ResourceClaim
 from dradash.kinds.schedulingcontext import NODE_LIST_MAX_SIZE, PodSchedulingContext
-from dradash.scheduling.classic.awaiting import SCHEDULER, Awaited, Stage, awaited
+from dradash.scheduling.classic.awaiting import SCHEDULER, Awaited, awaited
+from dradash.scheduling.classic.waiting import replayed
 
 OVERTAKEN: Final = 1.0  # seconds by which one kind's watch may be behind another's
 
@@ -193,7 +193,7 @@ def negotiate(
     latest = {name: states[-1].claim for name, states in claims.items() if states}
     return Negotiation(
         rounds=tuple(_rounds(turns)),
-        awaited=tuple(awaited(context, latest, drivers, partial(_since, turns))) if context else (),
+        awaited=tuple(awaited(context, latest, drivers, replayed(contexts, claims).since)) if context else (),
         warnings=tuple(_warnings(context, latest)) if context else (),
     )
 
@@ -268,27 +268,6 @@ def _begins_round(turn: Turn, current: Sequence[Turn]) -> bool:
         # The nodes and the selection of one write belong together.
         return TurnKind.SELECTED in kinds and current[-1].kind is not TurnKind.PROPOSED
     return False
-
-
-# What a move could follow, for since when it is awaited.
-_AFTER: Final = {
-    Stage.ANSWER: TurnKind.PROPOSED,
-    Stage.SELECT: TurnKind.ANSWERED,
-    Stage.RESELECT: TurnKind.ANSWERED,
-    Stage.ROOM: TurnKind.ANSWERED,
-    Stage.ALLOCATE: TurnKind.SELECTED,
-    Stage.FINISH: TurnKind.ALLOCATED,
-}
-_BY_SCHEDULER: Final = (TurnKind.PROPOSED, TurnKind.SELECTED, TurnKind.ALLOCATED)
-
-
-def _since(turns: Sequence[Turn], stage: Stage, claim: str) -> float:
-    kind = _AFTER[stage]
-    return _last(turns, kind, "" if kind in _BY_SCHEDULER else claim)
-
-
-def _last(turns: Sequence[Turn], kind: TurnKind, claim: str = "") -> float:
-    return max((t.at for t in turns if t.kind is kind and (not claim or t.claim == claim)), default=0.0)
 
 
 def _warnings(context: PodSchedulingContext, claims: Mapping[str, ResourceClaim | None]) -> Iterator[str]:

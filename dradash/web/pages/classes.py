@@ -75,10 +75,10 @@ class DriversPage(Page):
         return frozenset({topics.DRIVERS})
 
     def parts(self) -> tuple[str, list[Part], int]:
-        follower = current.get().follower
+        here, follower = current.get(), current.get().follower
         with self.world() as world, follower.world():  # the record is of now, whatever moment is looked at
             stats = follower.observations.drivers
-            view = drivers.present(world, stats, self.query, self.now(), live=self.at is None)
+            view = drivers.present(world, stats, self.query, self.now(), here.waits(self.at))
         rows = tuple(Row(r.id, r) for r in view.rows)
         filters = Part("filters", "drivers/_filters.html", view)
         return "Drivers", [filters, Part("list", "drivers/_list.html", view, rows, "drivers/_row.html")], 200
@@ -95,9 +95,10 @@ class DriverPage(Page):
         return frozenset({topics.DRIVERS})
 
     def parts(self) -> tuple[str, list[Part], int]:
-        name, follower = self.where["name"], current.get().follower
+        name, here, follower = self.where["name"], current.get(), current.get().follower
         with self.world() as world, follower.world():
-            view = drivers.detail(world, follower.observations.drivers, name, self.now(), live=self.at is None)
+            stats = follower.observations.drivers
+            view = drivers.detail(world, stats, name, self.now(), here.waits(self.at))
             known = is_known(world.sync.get(classes.KIND))
         if view is None:
             return f"No driver {name}", [Part("page", "driver/_missing.html", {"name": name, "known": known})], 404

@@ -20,9 +20,8 @@ class NegotiationsPage(Page):
         return frozenset({topics.NEGOTIATIONS})
 
     def parts(self) -> tuple[str, list[Part], int]:
-        live = current.get().follower.observations if self.at is None else None
         with self.world() as world:
-            view = negotiations.present(world, self.query, live.drivers if live else None, self.now())
+            view = negotiations.present(world, self.query, current.get().waits(self.at), self.now())
         rows = tuple(Row(r.id, r) for r in view.rows)
         filters = Part("filters", "negotiations/_filters.html", view)
         listed = Part("list", "negotiations/_list.html", view, rows, "negotiations/_row.html")
@@ -56,8 +55,8 @@ class NegotiationPage(ObjectPage):
         return f"Negotiation {self.object_key}", [Part(n, f"negotiation/_{n}.html", view) for n in BLOCKS], 200
 
     def _facts(self, last: HistoryEntry | None) -> negotiation.Facts | None:
-        follower = current.get().follower
+        here, follower = current.get(), current.get().follower
         # Both are held: the drivers' record is of now, whatever moment is looked at.
         with self.world() as world, follower.world():
             drivers = follower.observations.drivers
-            return negotiation.gather(world, self.object_key, drivers, self.now(), live=self.at is None, last=last)
+            return negotiation.gather(world, self.object_key, drivers, self.now(), here.waits(self.at), last=last)

@@ -7,21 +7,22 @@ process has seen (reader/driverstats.py), up to the moment that the page shows.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
 
+from dradash.reader.debts import Debt, debts, silent_since
 from dradash.reader.driverstats import DriverStats, Refused, Summary
-from dradash.reader.talks import LATE, Talk, all_talks
+from dradash.reader.talks import LATE
+from dradash.reader.waits import Since
 from dradash.reader.world import World
-from dradash.scheduling.classic.awaiting import Stage
 from dradash.scheduling.classic.claims import driver_of
 from dradash.scheduling.classic.claimstate import claim_state
 from dradash.web.presenters.charts import Histogram, Spark, histogram, per_slot, spark
 from dradash.web.presenters.classes import PodRow, StateCount, states, waiting_pods
 from dradash.web.presenters.query import Column, Pager, Query, Sorting, columns, page_of, sorted_by
-from dradash.web.presenters.words import Chip, class_href, driver_href, negotiation_href, node_href, row_id
+from dradash.web.presenters.words import Chip, claim_href, class_href, driver_href, negotiation_href, node_href, row_id
 
 PARAMS: Final = frozenset({"q", "sort", "page"})
 REFUSED: Final = 20
@@ -30,14 +31,15 @@ SPARK_SLOTS: Final = 30
 SPARK_SPAN: Final = 1800.0  # seconds
 
 NEVER: Final = Chip("Never heard of", "bad", "question", "It has neither answered nor allocated, as far as is known")
-SILENT: Final = Chip("Owes a move", "busy", "clock", "A negotiation waits for it to answer or to allocate")
-ANSWERS: Final = Chip("Owes nothing", "good", "check", "No negotiation waits for it")
+SILENT: Final = Chip("Owes a move", "busy", "clock", "A negotiation or a claim waits for it to move")
+REFUSES: Final = Chip("Refuses all nodes", "bad", "cross", "It finds every node unsuitable that a pod could go to")
+ANSWERS: Final = Chip("Owes nothing", "good", "check", "No negotiation and no claim waits for it")
 
 
-class Debt(msgspec.Struct, frozen=True):
-    """A move that a driver owes a negotiation."""
+class DebtRow(msgspec.Struct, frozen=True):
+    """A move that a driver owes: who waits for it (a pod's negotiation, or a claim alone)."""
 
-    pod: str
+    title: str
     href: str
     claim: str
     what: str
@@ -46,7 +48,7 @@ class Debt(msgspec.Struct, frozen=True):
 
 
 class DriverRow(msgspec.Struct, frozen=True):
-    """silent: Unix seconds since which it owes a move and has made none, 0.0: it owes none."""
+    """silent: Unix seconds since which it owes the oldest move that it has not made, 0.0: none."""
 
     id: str
     name: str
@@ -82,7 +84,7 @@ class RefusedNode(msgspec.Struct, frozen=True):
 class DriverView(msgspec.Struct, frozen=True):
     row: DriverRow
     states: tuple[StateCount, ...]
-    debts: tuple[Debt, ...]
+    debts: tuple[DebtRow, ...]
     debts_total: int
     refused: tuple[RefusedNode, ...]
     durations: Histogram
@@ -104,8 +106,7 @@ class Item(msgspec.Struct, frozen=True):
 
     @property
     def silent(self) -> float:
-        owed = [d.since for d in self.debts if not d.refuses]
-        return max(min(owed), self.record.heard) if owed else 0.0
+        return silent_since(self.debts)
 
 
 SORTINGS: Final = (
@@ -122,8 +123,7 @@ SORTINGS: Final = (
 _SHOWN: Final = ("driver", "silent", "owed", "p50", "p95", "last", "refusals", "rate", "claims")
 
 
-def items(world: World, stats: DriverStats, now: float, *, live: bool) -> list[Item]:
-    """live: what is owed is asked of the record too, which knows of now only."""
+def items(world: World, stats: DriverStats, now: float, waits: Since) -> list[Item]:
     cluster = world.cluster
     classes: dict[str, list[str]] = {}
     for name, of in sorted(cluster.classes.items()):
@@ -135,15 +135,15 @@ def items(world: World, stats: DriverStats, now: float, *, live: bool) -> list[I
         claims[driver][claim_state(claim)] += 1
         if claim.status.allocation is not None:
             proven.add(driver)
-    debts = owed(all_talks(world, stats if live else None))
+    owed = debts(world, waits)
     heard = {name for name in stats.names() if stats.summary(name, now).heard}
-    names = {*classes, *claims, *heard} - {""}
+    names = {*classes, *claims, *heard, *owed} - {""}
     return [
         Item(
             name,
             tuple(classes.get(name, ())),
             claims.get(name, {}),
-            tuple(debts.get(name, ())),
+            tuple(owed.get(name, ())),
             stats.summary(name, now),
             name in proven,
         )
@@ -151,20 +151,13 @@ def items(world: World, stats: DriverStats, now: float, *, live: bool) -> list[I
     ]
 
 
-def owed(talks: Sequence[Talk]) -> dict[str, list[Debt]]:
-    """By driver, the longest wait first."""
-    found: dict[str, list[Debt]] = {}
-    for talk in talks:
-        for move in talk.moves:
-            if move.stage in (Stage.ANSWER, Stage.ALLOCATE, Stage.ROOM) and move.actor:
-                link = negotiation_href(talk.key)
-                debt = Debt(talk.key, link, move.claim, move.what, move.since, move.stage is Stage.ROOM)
-                found.setdefault(move.actor, []).append(debt)
-    return {driver: sorted(debts, key=lambda d: (d.since or LATE, d.pod)) for driver, debts in found.items()}
+def _debt(debt: Debt) -> DebtRow:
+    title, link = (debt.pod, negotiation_href(debt.pod)) if debt.pod else (debt.claim, claim_href(debt.claim))
+    return DebtRow(title, link, debt.claim if debt.pod else "", debt.what, debt.since, debt.refuses)
 
 
-def present(world: World, stats: DriverStats, query: Query, now: float, *, live: bool) -> DriversView:
-    known = items(world, stats, now, live=live)
+def present(world: World, stats: DriverStats, query: Query, now: float, waits: Since) -> DriversView:
+    known = items(world, stats, now, waits)
     text = query.get("q").casefold()
     matching = [i for i in known if not text or text in f"{i.name} {' '.join(i.classes)}".casefold()]
     shown, pager = page_of(sorted_by(matching, query, SORTINGS, lambda i: i.name), query)
@@ -200,18 +193,20 @@ def _row(item: Item, stats: DriverStats, now: float) -> DriverRow:
 def _chip(item: Item) -> Chip:
     if not item.record.heard and not item.proven:
         return NEVER
-    return SILENT if item.silent else ANSWERS
+    if any(not d.refuses for d in item.debts):
+        return SILENT
+    return REFUSES if item.debts else ANSWERS
 
 
-def detail(world: World, stats: DriverStats, name: str, now: float, *, live: bool) -> DriverView | None:
+def detail(world: World, stats: DriverStats, name: str, now: float, waits: Since) -> DriverView | None:
     """None when neither a class nor a claim names it and nobody heard of it."""
-    item = next((i for i in items(world, stats, now, live=live) if i.name == name), None)
+    item = next((i for i in items(world, stats, now, waits) if i.name == name), None)
     if item is None:
         return None
     return DriverView(
         row=_row(item, stats, now),
         states=states(item.claims, {"driver": name}),
-        debts=item.debts[:OWED],
+        debts=tuple(_debt(d) for d in item.debts[:OWED]),
         debts_total=len(item.debts),
         refused=tuple(_refused(r) for r in stats.refused_most(name, REFUSED, now)),
         durations=histogram("durations", "From the first question to the allocation", item.record.durations),

@@ -12,6 +12,7 @@ from dradash.kinds.schedulingcontext import PodSchedulingContext
 from dradash.reader.driverstats import DriverStats, Summary
 from dradash.reader.histories import seen_claims, seen_contexts
 from dradash.reader.talks import Talk, talk
+from dradash.reader.waits import Since
 from dradash.reader.world import World
 from dradash.scheduling.classic.awaiting import SCHEDULER
 from dradash.scheduling.classic.claimstate import MISSING, claim_state
@@ -143,7 +144,7 @@ class Facts(msgspec.Struct, frozen=True):
 
 
 def gather(
-    world: World, key: str, stats: DriverStats, now: float, *, live: bool, last: HistoryEntry | None = None
+    world: World, key: str, stats: DriverStats, now: float, waits: Since, *, last: HistoryEntry | None = None
 ) -> Facts | None:
     """None when there is no such context. last: the last state of one that is gone."""
     context, raw, gone = world.cluster.contexts.get(key), world.cluster.raw[KIND].get(key, b""), 0.0
@@ -154,7 +155,7 @@ def gather(
             return None
     if context is None:
         return None
-    standing = talk(world, key, context, stats if live else None)
+    standing = talk(world, key, context, waits)
     verdict = world.verdicts.get(key)
     return Facts(
         talk=standing,

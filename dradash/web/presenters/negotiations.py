@@ -8,8 +8,8 @@ from typing import Final
 
 import msgspec
 
-from dradash.reader.driverstats import DriverStats
 from dradash.reader.talks import BOUND, KIND, LATE, NO_POD, Talk, all_talks
+from dradash.reader.waits import Since
 from dradash.reader.world import World
 from dradash.scheduling.classic.awaiting import SCHEDULER, Awaited, Stage
 from dradash.scheduling.classic.invariants import Invariant, broken
@@ -87,8 +87,8 @@ SORTINGS: Final = (
 )
 
 
-def present(world: World, query: Query, stats: DriverStats | None, now: float) -> TalksView:
-    talks = all_talks(world, stats)
+def present(world: World, query: Query, waits: Since, now: float) -> TalksView:
+    talks = all_talks(world, waits)
     matching = [t for t in talks if _matches(t, query)]
     shown, pager = page_of(sorted_by(matching, query, SORTINGS, lambda t: t.key), query)
     heads = dict(zip((s.name for s in SORTINGS), columns(query, SORTINGS), strict=True))

@@ -1,0 +1,72 @@
+"""What drivers owe: moves in negotiations, and what must be done to a claim whoever negotiates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+from dradash.kinds.claim import ResourceClaim
+from dradash.reader.talks import LATE, all_talks
+from dradash.reader.waits import DELETE, Since, due_of
+from dradash.reader.world import World
+from dradash.scheduling.classic.awaiting import Stage
+from dradash.scheduling.classic.claims import driver_of
+
+OF_CLAIM: Final = "Claim"  # in place of a negotiation's stage
+CONTROLLER: Final = "resource.kubernetes.io/delete-protection"  # finalizer of claims that no driver deallocates
+
+
+class Debt(msgspec.Struct, frozen=True):
+    """A move that a driver owes. since: Unix seconds, 0.0: not known.
+
+    pod: key of the pod that negotiates, "" where it is about the claim alone; `claim` is then its key, else the pod's
+    name for it. refuses: it has answered, and no node is suitable.
+    """
+
+    driver: str
+    pod: str
+    claim: str
+    stage: str
+    what: str
+    since: float
+
+    @property
+    def refuses(self) -> bool:
+        return self.stage == str(Stage.ROOM)
+
+
+def debts(world: World, waits: Since) -> dict[str, list[Debt]]:
+    """By driver, the longest wait first."""
+    found: dict[str, list[Debt]] = {}
+    for debt in (*_of_negotiations(world, waits), *_of_claims(world, waits)):
+        found.setdefault(debt.driver, []).append(debt)
+    return {d: sorted(owed, key=lambda o: (o.since or LATE, o.pod, o.claim)) for d, owed in found.items()}
+
+
+def _of_negotiations(world: World, waits: Since) -> Iterator[Debt]:
+    for talk in all_talks(world, waits):
+        for move in talk.moves:
+            if move.stage in (Stage.ANSWER, Stage.ALLOCATE, Stage.ROOM) and move.actor:
+                yield Debt(move.actor, talk.key, move.claim, str(move.stage), move.what, move.since)
+
+
+def _of_claims(world: World, waits: Since) -> Iterator[Debt]:
+    for claim in world.cluster.claims.values():
+        what = due_of(claim)
+        driver = driver_of(claim, world.cluster) if what else ""
+        if driver and not _is_anothers(claim, driver, what):
+            since = waits.claim_since(claim) or world.times.get("resourceclaims", {}).get(claim.key, 0.0)
+            yield Debt(driver, "", claim.key, OF_CLAIM, what, since)
+
+
+def _is_anothers(claim: ResourceClaim, driver: str, what: str) -> bool:
+    """Whether somebody else must do it: the claim controller, or whoever set the finalizers that hold it."""
+    finalizers = claim.metadata.finalizers
+    return CONTROLLER in finalizers or (what == DELETE and not any(f.startswith(f"{driver}/") for f in finalizers))
+
+
+def silent_since(owed: Sequence[Debt]) -> float:
+    """Since when the driver owes the oldest move that it has not made, 0.0: it owes none."""
+    return min((d.since for d in owed if d.since and not d.refuses), default=0.0)
