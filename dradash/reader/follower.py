@@ -176,11 +176,12 @@ class Follower:
             self._freshness = msgspec.structs.replace(self._freshness, leader=leader, leader_since=now)
             self._pending.add(topics.EVERYTHING)
         queue = self._model.queue()
-        overdue = queue.count > 0 and 0 < queue.since < now - OVERDUE
+        since = queue.since or now  # 0.0: it was over before its age could be read
+        overdue = queue.count > 0 and since < now - OVERDUE
         if overdue != self._freshness.overdue:
             self._pending.add(topics.EVERYTHING)
         self._freshness = msgspec.structs.replace(
-            self._freshness, due=queue.count, due_since=queue.since, overdue=overdue
+            self._freshness, due=queue.count, due_since=since, overdue=overdue
         )
 
     def _collect(self, applied: Applied) -> None:
