@@ -166,6 +166,13 @@ def broken(name: str) -> SafeString | str:
 
 
 @register.filter
+@lru_cache(maxsize=64)
+def words_of(resource: str) -> SafeString:
+    """A resource's plural name that may go on a new line between its words: podschedulingcontexts."""
+    return mark_safe(re.sub(r"(pod|scheduling|resource|claim)(?=\w\w)", r"\1<wbr>", escape(resource)))  # noqa: S308 - escaped
+
+
+@register.filter
 def plural(count: int, word: str) -> str:
     """`3 nodes`, `1 node`; `word` may carry its plural after a comma."""
     one, _, many = word.partition(",")
