@@ -115,7 +115,7 @@ def row_of(item: Talk, world: World, now: float) -> TalkRow:
     spec = item.context.spec
     answered = {s.name for s in item.context.status.resource_claims}
     seen = [SeenContext(world.times.get(KIND, {}).get(item.key, 0.0), item.context)]
-    rules = broken(item.context, item.pod, item.claims, seen, drivers=item.drivers, now=now)
+    rules = broken(item.context, item.pod, item.claims, seen, drivers=item.drivers, now=now, asked=item.asked)
     return TalkRow(
         namespace=item.context.namespace,
         name=item.context.name,

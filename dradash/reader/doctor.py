@@ -13,6 +13,7 @@ import msgspec
 
 from dradash.reader import observed, topics
 from dradash.reader.follower import Announce, Follower
+from dradash.reader.waits import past_waits
 from dradash.scheduling.doctor.diagnose import CHECKS, diagnose, ordered, run
 from dradash.scheduling.doctor.exam import Exam, Memo, Observed
 from dradash.scheduling.doctor.finding import Finding
@@ -70,7 +71,7 @@ class Doctor:
     ) -> None:
         self._follower, self._model, self._announce = follower, model, announce
         self._thresholds, self._clock = thresholds, clock
-        self._observer = observed.Observer()
+        self._observer = observed.Observer(thresholds)
         follower.listeners.append(self._observer.saw)
         self._memo: Memo = {}
         self._report = Report()
@@ -111,7 +112,8 @@ class Doctor:
         gone = observed.missing_pods(past.cluster, Observed())
         begin = past.at - self._thresholds.window
         of = observed.wanted(past.cluster, past.times, begin, gone)
-        then = observed.read(self._model, of, begin, past.at)
+        waits = past_waits(self._follower.observations.waits, self._model, past)
+        then = observed.read(self._model, of, past.at, self._thresholds, waits)
         exam = Exam(past.cluster, past.verdicts, past.sync, past.times, then, past.at, self._thresholds)
         return report_of(diagnose(exam), past.at)
 
@@ -157,7 +159,7 @@ class Doctor:
             for check in CHECKS:
                 # Released in between: whoever reads or follows waits for one family of checks at most.
                 with self._follower.world() as world:
-                    seen = self._observer.observed()
+                    seen = self._observer.observed(self._follower.observations.waits)
                     exam = Exam(
                         world.cluster, world.verdicts, world.sync, world.times, seen, now, self._thresholds, self._memo
                     )
@@ -181,7 +183,7 @@ class Doctor:
             begin = now - self._thresholds.window
             of = observed.wanted(cluster, world.times, begin, gone) if loaded_anew else observed.Wanted(gone=gone)
         try:
-            earlier = observed.read(self._model, of, begin, float("inf"))
+            earlier = observed.read(self._model, of, float("inf"), self._thresholds)
         except StoreUnavailable:
             return  # asked again at the next look
         with self._follower.world():

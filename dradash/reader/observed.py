@@ -6,7 +6,7 @@ Changes are noted as they come; what was before this process began is read from 
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -14,38 +14,86 @@ import msgspec
 from dradash.kinds.pod import Pod
 from dradash.kinds.registry import MalformedObject, decode
 from dradash.kinds.schedulingcontext import PodSchedulingContext
+from dradash.reader.waits import Since
+from dradash.scheduling.classic.awaiting import Stage
 from dradash.scheduling.classic.negotiation import SeenContext
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.doctor.exam import Observed
+from dradash.scheduling.doctor.thresholds import Thresholds
 from dradash.store.model import HistoryEntry, ReadModel
 from dradash.store.replica import Applied
 
 CONTEXTS: Final = "podschedulingcontexts"
 STATES: Final = 60  # of one context
+READ: Final = 1000  # states that are read of one context or pod
 GONE: Final = 20_000  # pods that are remembered as gone
 LOOKED_UP: Final = 500  # pods that are looked up in the history at once
+
+
+class Run:
+    """Since when changes follow each other too quickly: `changes` of them within `window` seconds.
+
+    Told change by change, and of the same small size however many there are.
+    """
+
+    def __init__(self, changes: int, window: float) -> None:
+        self._last: deque[float] = deque(maxlen=max(1, changes))
+        self._window = window
+        self.since = 0.0  # the first of them, 0.0: they do not
+
+    def add(self, at: float) -> None:
+        self._last.append(at)
+        if len(self._last) < (self._last.maxlen or 1) or at - self._last[0] > self._window:
+            self.since = 0.0
+        else:
+            self.since = self.since or self._last[0]
+
+    @classmethod
+    def of(cls, times: Iterable[float], limits: Thresholds) -> Run:
+        run = cls(limits.changes, limits.window)
+        for at in times:
+            run.add(at)
+        return run
+
+
+def selections(states: Iterable[SeenContext]) -> Iterator[float]:
+    """When selectedNode changed."""
+    before = ""
+    for seen in states:
+        node = seen.context.spec.selected_node if seen.context else ""
+        if node != before:
+            yield seen.at
+        before = node
 
 
 class Observer:
     """`saw` is called with the replica held still, everything else from the doctor's thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: Thresholds) -> None:
+        self._limits = limits
+        self._runs: dict[tuple[str, str], Run] = {}
         self._contexts: dict[str, deque[SeenContext]] = {}
         self._statuses: dict[str, deque[float]] = {}
         self._gone: OrderedDict[str, float] = OrderedDict()
 
-    def observed(self) -> Observed:
-        return Observed(contexts=self._contexts, statuses=self._statuses, gone=self._gone)
+    def observed(self, waits: Since | None = None) -> Observed:
+        flapping = {key: run.since for key, run in self._runs.items() if run.since}
+        seen = Observed(contexts=self._contexts, statuses=self._statuses, gone=self._gone, flapping=flapping)
+        return seen if waits is None else msgspec.structs.replace(seen, asked=asked_of(waits))
 
     def forget(self) -> None:
         """Everything was loaded anew: what was missed meanwhile is in the history."""
-        self._contexts, self._statuses = {}, {}
+        self._contexts, self._statuses, self._runs = {}, {}, {}
 
     def saw(self, applied: Applied) -> None:
         change = applied.change
         if change.kind == CONTEXTS:
             new = applied.new if isinstance(applied.new, PodSchedulingContext) else None
-            self._contexts.setdefault(change.key, deque(maxlen=STATES)).append(SeenContext(change.at, new))
+            states = self._contexts.setdefault(change.key, deque(maxlen=STATES))
+            before = states[-1].context if states else None
+            if (before.spec.selected_node if before else "") != (new.spec.selected_node if new else ""):
+                self._changed(CONTEXTS, change.key, change.at)
+            states.append(SeenContext(change.at, new))
         elif change.kind == "pods":
             self._saw_pod(applied)
 
@@ -54,10 +102,19 @@ class Observer:
         if applied.change.type == "DELETED":
             self._contexts.pop(key, None)
             self._statuses.pop(key, None)
+            self._runs.pop((CONTEXTS, key), None)
+            self._runs.pop(("pods", key), None)
             if isinstance(old, Pod):
                 self._remember(old.uid, at)
         elif isinstance(old, Pod) and isinstance(new, Pod) and _claims_differ(old, new):
             self._statuses.setdefault(key, deque(maxlen=STATES)).append(at)
+            self._changed("pods", key, at)
+
+    def _changed(self, kind: str, key: str, at: float) -> None:
+        run = self._runs.get((kind, key))
+        if run is None:
+            run = self._runs[kind, key] = Run.of((), self._limits)
+        run.add(at)
 
     def _remember(self, uid: str, at: float) -> None:
         self._gone[uid] = at
@@ -69,9 +126,11 @@ class Observer:
         for key, states in earlier.contexts.items():
             since = [s for s in self._contexts.get(key, ()) if not states or s.at > states[-1].at]
             self._contexts[key] = deque((*states, *since), maxlen=STATES)
+            self._runs[CONTEXTS, key] = Run.of(selections((*states, *since)), self._limits)
         for key, times in earlier.statuses.items():
             later = [at for at in self._statuses.get(key, ()) if not times or at > times[-1]]
             self._statuses[key] = deque((*times, *later), maxlen=STATES)
+            self._runs["pods", key] = Run.of((*times, *later), self._limits)
         for uid, at in earlier.gone.items():
             self._remember(uid, at)
 
@@ -112,13 +171,23 @@ def missing_pods(cluster: Cluster, known: Observed) -> list[tuple[str, str]]:
     return sorted(found)[:LOOKED_UP]
 
 
-def read(model: ReadModel, of: Wanted, start: float, end: float) -> Observed:
-    """The same from the history between `start` and `end`. Raises StoreUnavailable."""
-    return Observed(
-        contexts={key: _contexts(model.history(CONTEXTS, key, start, end, STATES)) for key in of.contexts},
-        statuses={key: _status_changes(model.history("pods", key, start, end, STATES)) for key in of.pods},
+def read(model: ReadModel, of: Wanted, end: float, limits: Thresholds, waits: Since | None = None) -> Observed:
+    """The same from the history up to `end`: what flaps may have begun long ago. Raises StoreUnavailable."""
+    contexts = {key: _contexts(model.history(CONTEXTS, key, 0.0, end, READ)) for key in of.contexts}
+    statuses = {key: _status_changes(model.history("pods", key, 0.0, end, READ)) for key in of.pods}
+    runs = {(CONTEXTS, key): Run.of(selections(states), limits) for key, states in contexts.items()}
+    runs |= {("pods", key): Run.of(times, limits) for key, times in statuses.items()}
+    seen = Observed(
+        contexts=contexts,
+        statuses=statuses,
         gone={uid: _gone(model, uid, key, end) for uid, key in of.gone},
+        flapping={key: run.since for key, run in runs.items() if run.since},
     )
+    return seen if waits is None else msgspec.structs.replace(seen, asked=asked_of(waits))
+
+
+def asked_of(waits: Since) -> Callable[[str, str], float]:
+    return lambda pod, claim: waits.since(pod, Stage.ANSWER, claim)
 
 
 def _contexts(entries: Sequence[HistoryEntry]) -> list[SeenContext]:

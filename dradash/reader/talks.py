@@ -16,6 +16,7 @@ from dradash.reader.waits import Since
 from dradash.reader.world import World
 from dradash.scheduling.classic.awaiting import SCHEDULER, Awaited, Stage, awaited
 from dradash.scheduling.classic.claims import driver_of
+from dradash.scheduling.classic.waiting import OWED
 
 KIND: Final = "podschedulingcontexts"
 NO_POD: Final = "NoPod"
@@ -45,6 +46,11 @@ class Talk(msgspec.Struct, frozen=True):
     moves: tuple[Awaited, ...]
     state: str
     since: float
+
+    @property
+    def asked(self) -> dict[str, float]:
+        """By the pod's name for a claim: since when its driver owes an answer or an allocation."""
+        return {m.claim: m.since for m in self.moves if m.stage in OWED}
 
 
 def talk(world: World, key: str, context: PodSchedulingContext, waits: Since) -> Talk:

@@ -25,7 +25,7 @@ from dradash.store.past import Past
 
 CONTEXTS: Final = "podschedulingcontexts"
 CLAIMS: Final = "resourceclaims"
-HISTORY_ENTRIES: Final = 200  # newest states of one object
+HISTORY_ENTRIES: Final = 1000  # newest states of one object
 SEEDED: Final = 2000  # negotiations whose history is read at start: some 0.5 ms each
 DEALLOCATE: Final = "deallocate, as was asked"
 DELETE: Final = "deallocate and remove its finalizer: the claim is being deleted"

@@ -10,9 +10,12 @@ from django.test import Client
 
 from dradash.reader import current
 from dradash.reader.debts import debts
+from dradash.reader.doctor import Report
 from dradash.reader.moment import show
+from dradash.reader.observed import STATES, Run
 from dradash.reader.talks import talk
 from dradash.scheduling.classic.awaiting import Stage
+from dradash.scheduling.doctor.thresholds import Thresholds
 from tests import build
 from tests.scene import Scene
 
@@ -181,3 +184,37 @@ def test_a_driver_that_refuses_every_node_is_no_innocent() -> None:
     assert "Owes nothing" not in page
     assert api("/api/v1/drivers")["items"][0]["refusals"] == 3, "refusals that were there at the start count"
     assert scene.web.follower.observations.drivers.summary(DRIVER, scene.now).refusals == 3
+
+
+# --- the doctor ------------------------------------------------------------------------------------------------------
+
+
+def since_of(report: Report) -> dict[str, float]:
+    return {f.code: f.since for f in report.findings}
+
+
+def test_what_the_doctor_finds_keeps_its_since_however_often_the_scheduler_writes() -> None:
+    scene = begun(CLASS, POD, CLAIM)
+    scene.web.doctor.look(scene.now)
+    first = put(scene, asked(selected="node-0"))
+    for n in range(1, 2 * STATES + 1):
+        put(scene, asked(selected=NODES[n % 3]))
+        scene.now += 9.0
+    late = current.build(scene.model)
+    late.follower.step()
+    for here in (scene.web, late):
+        found = since_of(here.doctor.look(scene.now))
+        assert (found["driver-silent"], found["selected-node-flapping"]) == (first, first)
+        then = since_of(here.doctor.report_at(here.past(scene.now - 500.0)))
+        assert (then["driver-silent"], then["selected-node-flapping"]) == (first, first)
+
+
+def test_what_came_to_rest_flaps_anew() -> None:
+    window, changes = 600.0, 3
+    run = Run.of((1.0, 2.0, 3.0, 600.0), Thresholds(changes=changes, window=window))
+    assert run.since == 1.0
+    run.add(1500.0)
+    assert run.since == 0.0, "a pause: two changes within the window"
+    run.add(1501.0)
+    run.add(1502.0)
+    assert run.since == 1500.0

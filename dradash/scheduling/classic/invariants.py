@@ -85,12 +85,14 @@ def broken(
     drivers: Mapping[str, str],
     now: float,
     limits: Limits = DEFAULTS,
+    asked: Mapping[str, float] = {},
 ) -> tuple[Invariant, ...]:
     """Every rule that this context breaks at `now` (Unix seconds), in the order of InvariantCode.
 
     pod: the one with the context's name, None when there is none. claims and drivers: by the pod's name for the claim.
     history: the context's states, oldest first (an earlier context of the same name ends with a None); without it
     nothing can be said of flapping, silence and since when. The time of the last change will do for the last two.
+    asked: since when a claim's driver owes its answer, for a history that does not reach back so far.
     """
     case = _Case(context, pod, claims, _of_this_one(context, history), drivers)
     return (
@@ -99,7 +101,7 @@ def broken(
         *_list_cut(case),
         *_foreign_owner(case),
         *_flapping(case, limits.refusals),
-        *_never_answered(case, now - limits.silent),
+        *_never_answered(case, now - limits.silent, asked),
     )
 
 
@@ -205,16 +207,17 @@ def _flapping(case: _Case, least: int) -> Iterator[Invariant]:
             yield Invariant(InvariantCode.FLAPPING, text, (*case.about, ("nodes", node)), times[0], node)
 
 
-def _never_answered(case: _Case, deadline: float) -> Iterator[Invariant]:
+def _never_answered(case: _Case, deadline: float, asked: Mapping[str, float]) -> Iterator[Invariant]:
     """Of claims that wait for a driver to say which of the proposed nodes are unsuitable."""
     states = _states(case)
-    asked = next((s.at for s in case.history if s.context and s.context.spec.potential_nodes), None)
-    if not asked or asked > deadline:
-        return
+    oldest = next((s.at for s in case.history if s.context and s.context.spec.potential_nodes), 0.0)
     answers = Counter(s.name for c in states for s in c.status.resource_claims)
     for name, claim in case.claims.items():
         if claim is None or not case.is_open(name) or answers[name] or claim.spec.allocation_mode == IMMEDIATE:
             continue
+        since = asked.get(name) or oldest
+        if not since or since > deadline:
+            continue
         driver = case.drivers.get(name) or "its driver (unknown: the class is missing)"
         text = f"{driver} never answered for claim {name}."
-        yield Invariant(InvariantCode.NEVER_ANSWERED, text, case.with_claim(name), asked, name)
+        yield Invariant(InvariantCode.NEVER_ANSWERED, text, case.with_claim(name), since, name)

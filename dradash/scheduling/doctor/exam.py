@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Protocol
 
 import msgspec
@@ -36,12 +36,16 @@ class Observed(msgspec.Struct, frozen=True):
     """What only time tells. All times are Unix seconds.
 
     contexts: recent states of a PodSchedulingContext by its key, oldest first. statuses: by a pod's key, when its
-    resourceClaimStatuses changed. gone: UID of a pod that is gone -> since when.
+    resourceClaimStatuses changed. gone: UID of a pod that is gone -> since when. asked: (key of a pod, its name for a
+    claim) -> since when the driver owes an answer or an allocation, 0.0: not known to. flapping: (kind, key) of a
+    context or a pod -> the first of the changes that followed each other too quickly, without a pause since.
     """
 
     contexts: Mapping[str, Sequence[SeenContext]] = {}
     statuses: Mapping[str, Sequence[float]] = {}
     gone: Mapping[str, float] = {}
+    asked: Callable[[str, str], float] = lambda _pod, _claim: 0.0
+    flapping: Mapping[tuple[str, str], float] = {}
 
 
 # Findings of the run before, by code and key, with what they were made from: they are made again only if that differs.

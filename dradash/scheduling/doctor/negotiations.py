@@ -35,7 +35,8 @@ def check(exam: Exam) -> Iterator[Finding]:
         claims = _claims(exam, pod)
         drivers = {name: driver_of(c, exam.cluster) for name, c in claims.items() if c is not None}
         history = _history(exam, context)
-        for one in broken(context, pod, claims, history, drivers=drivers, now=exam.now, limits=limits):
+        asked = {name: exam.observed.asked(key, name) for name in claims}
+        for one in broken(context, pod, claims, history, drivers=drivers, now=exam.now, limits=limits, asked=asked):
             code, threshold = CODES[one.code]
             least = float(getattr(exam.thresholds, threshold)) if threshold else 0.0
             if exam.for_longer(one.since, least):
@@ -127,6 +128,6 @@ def _flapping(exam: Exam, context: PodSchedulingContext, history: Sequence[SeenC
             (identity(context),),
             f"selectedNode of pod {context.key} changed {len(changes)} times within {exam.thresholds.window:.0f} s.",
             (Ref(CONTEXTS, context.key), Ref("pods", context.key)),
-            changes[0],
+            min(exam.observed.flapping.get((CONTEXTS, context.key), changes[0]), changes[0]),
             namespace=context.namespace,
         )

@@ -147,6 +147,6 @@ def _flapping(exam: Exam) -> Iterator[Finding]:
             f"resourceClaimStatuses of pod {pod.key} changed {len(recent)} times within "
             f"{exam.thresholds.window:.0f} s.",
             (Ref("pods", pod.key),),
-            recent[0],
+            min(exam.observed.flapping.get(("pods", key), recent[0]), recent[0]),
             namespace=pod.namespace,
         )

@@ -184,7 +184,15 @@ def present(
     rules = (
         ()
         if facts.gone
-        else broken(standing.context, standing.pod, standing.claims, seen, drivers=standing.drivers, now=now)
+        else broken(
+            standing.context,
+            standing.pod,
+            standing.claims,
+            seen,
+            drivers=standing.drivers,
+            now=now,
+            asked=standing.asked,
+        )
     )
     meta = standing.context.metadata
     return NegotiationView(

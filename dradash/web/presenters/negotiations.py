@@ -145,6 +145,7 @@ def _row(talk: Talk, world: World, now: float) -> TalkRow:
         [SeenContext(changed, talk.context)],
         drivers=talk.drivers,
         now=now,
+        asked=talk.asked,
     )
     return TalkRow(
         id=row_id("talk", talk.key),
