@@ -258,3 +258,65 @@ def test_a_refusal_reads_as_that_of_a_real_server(kubectl: Kubectl, server: APIS
     text = kubectl("get", "pods", fails=True)
     assert 'pods is forbidden: User "dradash" cannot list resource "pods"' in text
     assert 'in API group "" in the namespace "default"' in text
+
+
+# Every kind that is served, by a manifest of it: what kubectl makes, shows, changes, watches and removes.
+MANIFESTS = {
+    "pods": {"apiVersion": "v1", "kind": "Pod", **pod_using("verb", "gpu-1")},
+    "nodes": {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "verb"}},
+    "namespaces": {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "verb"}},
+    "events": {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": "verb"},
+        "involvedObject": {"kind": "Pod", "name": "train-0", "namespace": "team-a"},
+        "reason": "Verb",
+        "message": "seen",
+        "type": "Normal",
+    },
+    "resourceclaims": {"apiVersion": "resource.k8s.io/v1alpha2", "kind": "ResourceClaim", **claim("verb")},
+    "resourceclasses": {
+        "apiVersion": "resource.k8s.io/v1alpha2",
+        "kind": "ResourceClass",
+        "metadata": {"name": "verb"},
+        "driverName": "verb.example.com",
+    },
+    "resourceclaimtemplates": {
+        "apiVersion": "resource.k8s.io/v1alpha2",
+        "kind": "ResourceClaimTemplate",
+        "metadata": {"name": "verb"},
+        "spec": {"spec": {"resourceClassName": "gpu.example.com"}},
+    },
+    "podschedulingcontexts": {
+        "apiVersion": "resource.k8s.io/v1alpha2",
+        "kind": "PodSchedulingContext",
+        "metadata": {"name": "verb"},
+        "spec": {"selectedNode": "node-0", "potentialNodes": ["node-0"]},
+    },
+}
+
+
+@pytest.mark.parametrize("plural", MANIFESTS)
+def test_every_kind_takes_every_verb(kubectl: Kubectl, server: APIServer, plural: str) -> None:
+    manifest = json.loads(json.dumps(MANIFESTS[plural]))
+    manifest["metadata"]["name"] = "verb"
+    where = [] if plural in ("nodes", "namespaces", "resourceclasses") else ["-n", "team-a"]
+    with kubectl.running("get", plural, *where, "-w", "--output-watch-events") as watched:
+        until(lambda: bool(server.collection(plural).watchers), 10, "kubectl watches")
+        assert "created" in kubectl("apply", *where, "-f", "-", stdin=json.dumps(manifest))
+        assert "unchanged" in kubectl("apply", *where, "-f", "-", stdin=json.dumps(manifest))
+        assert "verb" in kubectl("get", plural, "verb", *where, "-o", "name")
+        assert "verb" in kubectl("get", plural, *where).lower()
+        if plural != "events":  # kubectl lists events, and describes other things by them
+            assert re.search(r"Name:\s+verb", kubectl("describe", plural, "verb", *where))
+        patch = '{"metadata":{"labels":{"patched":"yes"}}}'
+        assert "patched" in kubectl("patch", plural, "verb", *where, "--type=merge", "-p", patch)
+        assert "verb" in kubectl("get", plural, *where, "-l", "patched=yes").lower()
+        assert "deleted" in kubectl("delete", plural, "verb", *where, "--wait=false")
+        seen = ""
+        while "DELETED" not in seen:
+            line = watched.readline()
+            assert line, seen
+            seen += line if "verb" in line.lower() else ""
+    assert "ADDED" in seen
+    assert "MODIFIED" in seen

@@ -65,6 +65,7 @@ def test_a_change_reaches_an_open_page_as_a_fragment(running: tuple[Pipeline, st
         fragment = until_said(socket, "3 node(s) had untolerated taint {broken: fan}")
     assert "hx-swap-oob" in fragment
     assert re.search(r'id="[\w-]+"', fragment)
+    pipeline.until_equal()
 
 
 def test_a_pod_that_appears_reaches_the_open_list(running: tuple[Pipeline, str]) -> None:
@@ -74,6 +75,7 @@ def test_a_pod_that_appears_reaches_the_open_list(running: tuple[Pipeline, str])
         until_said(socket, "team/pods/pod")
         pipeline.api.load([build.pod("newcomer", "team", claims={"gpu": "absent"})])
         assert "not found" in until_said(socket, "newcomer")
+    pipeline.until_equal()
 
 
 def test_a_socket_from_another_site_is_refused(running: tuple[Pipeline, str]) -> None:
