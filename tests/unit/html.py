@@ -5,7 +5,7 @@ from __future__ import annotations
 from html.parser import HTMLParser
 from typing import Final
 
-VOID: Final = frozenset({"meta", "link", "input", "br", "img", "hr"})
+VOID: Final = frozenset({"meta", "link", "input", "br", "img", "hr", "wbr"})
 # SVG shapes that are written as <path ... /> count as closed.
 
 
