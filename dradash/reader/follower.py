@@ -28,7 +28,7 @@ FIRST_RETRY: Final = 0.25
 LAST_RETRY: Final = 5.0
 LEASE_EVERY: Final = 2.0  # seconds between looks at who watches the cluster and at what waits to be judged
 OVERDUE: Final = 15.0  # seconds after which a pod should have been judged, also behind a big wave
-HISTORY_READ: Final = 100  # newest entries of one object that the drivers' record begins with
+HISTORY_READ: Final = 1000  # newest entries of one object that the drivers' record and the waits begin with
 CHANGES_READ: Final = 5000  # newest changes that the counts over time begin with: half a second
 SETTLED_OBJECTS: Final = 2_000
 ANNOUNCE_EVERY: Final = 0.05  # seconds: a long catch-up wakes the sockets in between
@@ -180,9 +180,7 @@ class Follower:
         overdue = queue.count > 0 and since < now - OVERDUE
         if overdue != self._freshness.overdue:
             self._pending.add(topics.EVERYTHING)
-        self._freshness = msgspec.structs.replace(
-            self._freshness, due=queue.count, due_since=since, overdue=overdue
-        )
+        self._freshness = msgspec.structs.replace(self._freshness, due=queue.count, due_since=since, overdue=overdue)
 
     def _collect(self, applied: Applied) -> None:
         self.observations.feed(applied, self._replica.cluster)
