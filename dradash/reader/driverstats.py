@@ -127,7 +127,9 @@ class DriverStats:
             new.spec.selected_node and new.spec.selected_node != before.spec.selected_node
         )
         if asked:
-            self._ask(at, key, drivers)
+            # An answer that was there when the context was first seen took nobody knows how long.
+            told = {s.name for s in new.status.resource_claims} if old is None else ()
+            self._ask(at, key, {name: driver for name, driver in drivers.items() if name not in told})
         answered = {s.name: s.unsuitable_nodes for s in before.status.resource_claims}
         for status in new.status.resource_claims:
             driver = drivers.get(status.name)

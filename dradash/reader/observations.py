@@ -72,6 +72,10 @@ class Observations:
             for claim in claims_by_entry(key, cluster).values():
                 if claim is not None:
                     entries += [("resourceclaims", claim.key, e) for e in history("resourceclaims", claim.key)]
+        told = {key for kind, key, _ in entries if kind == "podschedulingcontexts"}
+        for key in cluster.contexts.keys() - told:  # of these what stands now counts at least
+            state = HistoryEntry(0, times.get(key, now), "MODIFIED", cluster.raw["podschedulingcontexts"][key])
+            entries.append(("podschedulingcontexts", key, state))
         self._replay(entries, cluster)
         self.drivers.on_response = self._heard  # what was replayed was heard before
 

@@ -218,3 +218,12 @@ def test_what_came_to_rest_flaps_anew() -> None:
     run.add(1501.0)
     run.add(1502.0)
     assert run.since == 1500.0
+
+
+def test_answers_that_were_there_at_the_start_count_without_a_duration_also_where_no_history_is_kept() -> None:
+    scene = begun(CLASS, POD, CLAIM, asked(unsuitable={"gpu": ["node-1"]}))
+    seen = scene.web.follower.observations
+    with scene.web.follower.world() as world:
+        seen.restart(world, lambda _kind, _key: [], scene.now)
+    summary = seen.drivers.summary(DRIVER, scene.now)
+    assert (summary.refusals, summary.responses, summary.last_took) == (1, 0, None)

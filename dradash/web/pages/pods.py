@@ -68,7 +68,7 @@ class PodPage(ShowsFindings, ObjectPage):
         here = current.get()
         key = self.object_key
         with self.world() as world:
-            facts = pod.gather(world, key)
+            facts = pod.gather(world, key, waits=here.waits(self.at))
             cluster = world.cluster
         if facts is None and (last := self.last_state()) is not None:
             with self.world() as world:

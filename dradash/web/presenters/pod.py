@@ -11,7 +11,10 @@ from dradash.kinds.pod import Pod
 from dradash.kinds.registry import MalformedObject, decode
 from dradash.kinds.schedulingcontext import PodSchedulingContext
 from dradash.reader.histories import seen_claims, seen_contexts
+from dradash.reader.talks import talk
+from dradash.reader.waits import Since
 from dradash.reader.world import World
+from dradash.scheduling.classic.awaiting import Stage
 from dradash.scheduling.classic.claims import driver_of
 from dradash.scheduling.classic.claimstate import MISSING, claim_flags, claim_state
 from dradash.scheduling.classic.negotiation import Negotiation, SeenContext, negotiate
@@ -123,6 +126,7 @@ class PodFacts(msgspec.Struct, frozen=True):
     claims: tuple[ClaimCard, ...]
     events: tuple[EventRow, ...]
     gone: float = 0.0
+    waiting: Mapping[tuple[Stage, str], float] = {}  # what is awaited for which claim -> since when
 
 
 class PodHistory(msgspec.Struct, frozen=True):
@@ -136,7 +140,7 @@ class PodHistory(msgspec.Struct, frozen=True):
 # --- taken while the world is held still -----------------------------------------------------------------------------
 
 
-def gather(world: World, key: str, last: HistoryEntry | None = None) -> PodFacts | None:
+def gather(world: World, key: str, last: HistoryEntry | None = None, waits: Since | None = None) -> PodFacts | None:
     """None when there is no such pod. `last`: the last state of a pod that is gone."""
     pod, gone = world.cluster.pods.get(key), 0.0
     if pod is None and last is not None:
@@ -147,14 +151,17 @@ def gather(world: World, key: str, last: HistoryEntry | None = None) -> PodFacts
     if pod is None:
         return None
     verdict = world.verdicts.get(key)
+    context = world.cluster.contexts.get(key)
+    moves = talk(world, key, context, waits).moves if context is not None and waits is not None else ()
     return PodFacts(
         key=key,
         pod=pod,
         verdict=verdict,
-        context=world.cluster.contexts.get(key),
+        context=context,
         claims=tuple(_cards(world, pod, verdict)),
         events=_events(world, key),
         gone=gone,
+        waiting={(m.stage, m.claim): m.since for m in moves},
     )
 
 
@@ -258,7 +265,10 @@ def _negotiation(facts: PodFacts, history: PodHistory) -> Negotiation:
     if not contexts and facts.context is not None:
         contexts = [SeenContext(0.0, facts.context)]  # its history was trimmed: the state is still known
     drivers = {c.name: c.driver for c in facts.claims}
-    return negotiate(contexts, {name: seen_claims(h) for name, h in history.claims.items()}, drivers)
+    told = negotiate(contexts, {name: seen_claims(h) for name, h in history.claims.items()}, drivers)
+    # The history that is read ends somewhere; who has watched from the start knows better.
+    awaited = (msgspec.structs.replace(m, since=facts.waiting.get((m.stage, m.claim)) or m.since) for m in told.awaited)
+    return msgspec.structs.replace(told, awaited=tuple(awaited))
 
 
 def _decoded(history: Sequence[HistoryEntry], uid: str) -> list[tuple[HistoryEntry, Verdict]]:
