@@ -31,6 +31,7 @@ JSON is read several times faster than YAML.
 Exit status: 0 schedulable (or bound), 1 not, 2 the input cannot be used or does not decide it; of several pods the
 worst."""
 _POD: Final = re.compile(r"[a-z0-9-]+/[a-z0-9.-]+")
+_OBJECTS: Final = b"apiVersion"  # in a text that is no other program's configuration or log
 SCHEDULABLE, NOT_SCHEDULABLE, BAD_INPUT = 0, 1, 2
 
 
@@ -73,7 +74,7 @@ def load(paths: list[str]) -> Dump:
         except BadInput as error:
             if given.named:
                 raise
-            dump.notes.append(f"left out: {error}")
+            dump.leave_out(given.name, str(error), may_matter=_OBJECTS in given.text)
     return dump
 
 

@@ -22,7 +22,7 @@ _FOREIGN_KINDS: Final = frozenset({"DeviceClass", "ResourceSlice"})
 
 
 class Missing(msgspec.Struct, frozen=True):
-    """A kind that the input lacks. decides: without it there is no verdict; else only a part is not known."""
+    """A kind (or "file") that the input lacks. decides: without it there is no verdict, else a part is not known."""
 
     kind: str
     what: str
@@ -37,6 +37,7 @@ class Dump:
         self.known: set[str] = set()  # plurals of kinds of which there is an object, or an empty list
         self.foreign: Counter[str] = Counter()  # "resource.k8s.io/v1beta1 ResourceClaim": not judged by this version
         self.other: Counter[str] = Counter()  # kinds that decide nothing here
+        self.broken: list[str] = []  # files that held objects which nobody could read
         self.notes: list[str] = []
         self.now = 0.0  # newest time that the objects speak of: the dump was made then or later
 
@@ -47,6 +48,12 @@ class Dump:
                 self.known.add(known)
         for obj in listed.objects:
             self._take(obj, where)
+
+    def leave_out(self, where: str, error: str, *, may_matter: bool) -> None:
+        """may_matter: the file held objects, so one that decides may be missing from now on."""
+        self.notes.append(f"left out: {error}")
+        if may_matter:
+            self.broken.append(where)
 
     def _take(self, obj: dict[str, Any], where: str) -> None:
         version, kind = str(obj.get("apiVersion")), str(obj.get("kind"))
@@ -78,6 +85,9 @@ class Dump:
 
     def missing(self, pod: Pod) -> Iterator[Missing]:
         """What the verdict on this pod rests on and the input does not hold."""
+        if self.broken:
+            what = f"{self.broken[0]} cannot be read: cannot decide, an object that the verdict rests on may be in it"
+            yield Missing("file", what, True)
         if "nodes" not in self.known:
             yield Missing("Node", "no Node in the input: cannot decide which nodes fit", True)
         if pod.spec.resource_claims:
@@ -96,6 +106,10 @@ class Dump:
             yield Missing("ResourceClass", what, True)
 
     def _not_vital(self, pod: Pod) -> Iterator[Missing]:
+        if self.cluster.raw["resourceclaims"] and not self._has_claims_in(pod.namespace):
+            # A deciding one would hide the commonest answer of all, that the claim was never created.
+            what = f"no ResourceClaim of namespace {pod.namespace} in the input: taken as none, was it gathered?"
+            yield Missing("ResourceClaim", what, False)
         if "podschedulingcontexts" not in self.known:
             what = "no PodSchedulingContext in the input: taken as not negotiated yet"
             yield Missing("PodSchedulingContext", what, False)
@@ -105,6 +119,9 @@ class Dump:
         if "resourceclaimtemplates" not in self.known and any(c.template_name for c in pod.spec.resource_claims):
             what = "no ResourceClaimTemplate in the input: whether the pod's templates exist is not known"
             yield Missing("ResourceClaimTemplate", what, False)
+
+    def _has_claims_in(self, namespace: str) -> bool:
+        return any(key.partition("/")[0] == namespace for key in self.cluster.raw["resourceclaims"])
 
     def _asks_a_class(self, pod: Pod) -> bool:
         names = (claim_name(pod, entry).name for entry in pod.spec.resource_claims)

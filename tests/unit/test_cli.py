@@ -120,6 +120,16 @@ def test_an_unreadable_file_within_a_directory_is_left_out_and_said(
     assert "left out:" in out
 
 
+def test_a_cut_off_file_of_objects_within_a_directory_leaves_the_verdict_undecided(
+    tmp_path: Path, file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cut = Path(file).with_name("cut.yaml")
+    cut.write_text("apiVersion: v1\nkind: List\nitems: [{apiVersion: resource.k8s.io/v1al")
+    status, out, _ = run(capsys, "explain", "-f", str(tmp_path), "ml/train")
+    assert status == 2
+    assert f"{cut} cannot be read: cannot decide" in out
+
+
 def test_what_is_missing_ends_with_two_and_its_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     only = tmp_path / "pods.json"
     items = [TRAIN, build.claim("c", "ml"), build.node("n")]

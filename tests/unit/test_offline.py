@@ -247,6 +247,13 @@ def test_what_is_missing_is_named_and_there_is_no_verdict_without_it(without: st
     assert found.groups == ()
 
 
+def test_a_namespace_without_any_claim_is_said_to_be_perhaps_not_gathered() -> None:
+    says = "no ResourceClaim of namespace ml in the input: taken as none, was it gathered?"
+    elsewhere = (*(o for o in WAITING if o["kind"] != "ResourceClaim"), build.claim("c", "other"))
+    assert says in explained(*elsewhere).missing
+    assert says not in explained(*WAITING).missing
+
+
 def test_a_class_is_not_missed_where_every_claim_is_allocated() -> None:
     claim = build.claim("c", "ml", allocation=build.allocation("node-1"), reserved_for=[TRAIN])
     found = explained(*build.nodes(2), TRAIN, claim)
