@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import etag
 
 from dradash.api import openapi
 from dradash.api.problems import Refusal
@@ -14,7 +16,12 @@ from dradash.api.schemas import ROOT
 from dradash.api.serving import check_method, problem
 
 
+def _tag(_request: HttpRequest) -> str:
+    return f'"{hashlib.sha256(openapi.document()).hexdigest()[:16]}"'
+
+
 @csrf_exempt
+@etag(_tag)
 def document(request: HttpRequest) -> HttpResponse:
     try:
         check_method(request)

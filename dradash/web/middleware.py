@@ -17,7 +17,8 @@ from dradash.web.auth import Asker, user_of
 # Health checks and the sign-in form itself; static files never come here (WhiteNoise answers before).
 OPEN: Final = frozenset({"/healthz", "/livez", "/readyz", "/sign-in"})
 _OPEN_BELOW: Final = ("/livez/", "/readyz/")
-API: Final = "/api/"  # programs are told in their own form
+# Programs are told in their own form: a scraper that follows a redirect would take the form for its metrics.
+_OF_PROGRAMS: Final = ("/api/", "/metrics")
 
 
 class HostMiddleware:
@@ -89,7 +90,7 @@ def _asker(request: HttpRequest) -> Asker:
 
 def _refusal(request: HttpRequest) -> HttpResponse:
     conf = settings.DRADASH
-    if request.path.startswith(API):
+    if request.path.startswith(_OF_PROGRAMS):
         return _problem(conf.auth == "token")
     if conf.auth == "token" and request.method == "GET" and "authorization" not in request.headers:
         after = urlencode({"next": request.get_full_path()})

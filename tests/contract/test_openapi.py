@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import msgspec
 import pytest
+from django.test import Client
 from openapi_spec_validator import validate
 
 from dradash.api import openapi, problems, urls
@@ -54,6 +55,14 @@ def _document() -> dict[str, Any]:
 def test_it_is_openapi_3_1() -> None:
     validate(_document())
     assert _document()["openapi"] == "3.1.0"
+
+
+def test_it_is_not_sent_twice_to_who_has_it() -> None:
+    client = Client()
+    first = client.get("/api/v1/openapi.json")
+    again = client.get("/api/v1/openapi.json", headers={"If-None-Match": first.headers["ETag"]})
+    assert (first.status_code, again.status_code, again.content) == (200, 304, b"")
+    assert client.get("/api/v1/openapi.json", headers={"If-None-Match": '"other"'}).content == first.content
 
 
 def test_every_address_is_in_it_and_nothing_else() -> None:

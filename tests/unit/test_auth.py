@@ -73,6 +73,15 @@ def test_without_a_session_a_page_asks_to_sign_in_and_comes_back(client: Client)
         assert client.get("/pods").status_code == 302
 
 
+@pytest.mark.parametrize("path", ["/metrics", "/api/v1/pods"])
+def test_a_program_without_a_token_is_told_so_and_not_sent_to_a_form(client: Client, path: str) -> None:
+    with override_settings(DRADASH=TOKEN_CONF):
+        response = client.get(path)
+        assert response.status_code == 401
+        assert response.headers["WWW-Authenticate"] == 'Bearer realm="dradash"'
+        assert response.headers["Content-Type"] == "application/problem+json"
+
+
 def test_a_wrong_token_is_refused(client: Client) -> None:
     with override_settings(DRADASH=TOKEN_CONF):
         response = client.post("/sign-in", {"token": "wrong"})
