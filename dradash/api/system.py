@@ -10,6 +10,7 @@ from django.conf import settings
 
 from dradash.api import params
 from dradash.api.asking import Ask
+from dradash.api.classes import driver_items
 from dradash.api.endpoint import Endpoint, projected
 from dradash.api.pods import NOT_JUDGED
 from dradash.api.problems import UNAVAILABLE, Refusal
@@ -200,14 +201,20 @@ def _by_labels(ask: Ask, world: World) -> Iterator[Found]:
         if not name:
             continue
         if kind == "drivers":
-            yield _found(kind, name)
+            if _is_driver(ask, world, name):
+                yield _found(kind, name)
             continue
-        key = f"{namespace}/{name}" if KINDS[kind].namespaced else name
+        key = f"{namespace}/{name}" if KINDS[kind].namespaced and "/" not in name else name
         there = world.cluster.objects(kind).get(key)
         if there is not None:
             yield _found(kind, key, there.uid)
         elif history := ask.history(kind, key):
             yield _found(kind, key, gone=history[-1].at)
+
+
+def _is_driver(ask: Ask, world: World, name: str) -> bool:
+    with ask.here.follower.world():  # a driver that was only heard is in the record, which is of now
+        return any(item.name == name for item in driver_items(ask, world, None))
 
 
 def _by_uid(world: World, uid: str) -> Iterator[Found]:

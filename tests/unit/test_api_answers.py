@@ -139,7 +139,14 @@ def test_an_alerts_labels_lead_to_the_page() -> None:
         "pods",
         "podschedulingcontexts",
     }
+    assert ask("/lookup?pod=ml/train").json()["items"][0]["key"] == "ml/train"
     assert ask("/lookup?namespace=ml&pod=nobody").json()["items"] == []
+
+
+@pytest.mark.usefixtures("scene")
+def test_a_driver_is_found_only_where_somebody_names_it() -> None:
+    assert [f["key"] for f in ask("/lookup?driver=gpu.example.com").json()["items"]] == ["gpu.example.com"]
+    assert ask("/lookup?driver=unheard-of.example.com").json()["items"] == []
 
 
 @pytest.mark.usefixtures("scene")

@@ -50,6 +50,10 @@ def refusal(status: int, **params: str) -> str:
         ({"namespace": "ml", "claim": "c"}, "/ns/ml/claims/c"),
         ({"namespace": "ml", "resourceclaim": "c"}, "/ns/ml/claims/c"),
         ({"exported_namespace": "ml", "exported_pod": "train"}, "/ns/ml/pods/train"),
+        (
+            {"namespace": "monitoring", "pod": "exporter", "exported_namespace": "ml", "exported_pod": "train"},
+            "/ns/ml/pods/train",
+        ),
         ({"node": "node-1"}, "/nodes/node-1"),
         ({"class": "gpu"}, "/classes/gpu"),
         ({"driver": "gpu.example.com"}, "/drivers/gpu.example.com"),

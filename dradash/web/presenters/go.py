@@ -12,12 +12,13 @@ from dradash.reader.world import World
 from dradash.scheduling.doctor.rules import RULES
 from dradash.web.presenters.words import class_href, driver_href, href
 
-# As alerts call them -> our parameter.
+# As alerts call them -> our parameter. Where both are there, Prometheus has named the exporter's own pod and namespace
+# by the plain labels (honor_labels: false) and moved the ones that the alert is about aside.
 NAMES: Final = {
-    "namespace": "namespace",
     "exported_namespace": "namespace",
-    "pod": "pod",
+    "namespace": "namespace",
     "exported_pod": "pod",
+    "pod": "pod",
     "claim": "claim",
     "resourceclaim": "claim",
     "node": "node",
