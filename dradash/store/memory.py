@@ -177,17 +177,20 @@ class MemoryModel:
 
     def take_due(self, now: float, limit: int, lease: float) -> list[DuePod]:
         with self._changed:
-            free = [
-                (due.since, pod)
-                for pod, due in self._state.due.items()
-                if due.leased_until is None or due.leased_until <= now
-            ]
+            self._end_leases(now, max(limit, 0))
+            free = [(due.since, pod) for pod, due in self._state.due.items() if due.leased_until is None]
             taken = []
             for _, pod in sorted(free)[: max(limit, 0)]:
                 due = self._state.due[pod]
                 due.leased_until = now + lease
                 taken.append(DuePod(pod, due.revision, join_hints(due.notes)))
             return taken
+
+    def _end_leases(self, now: float, most: int) -> None:
+        """Those that ended first, no more than are taken: the work of Redis must not grow with all leases."""
+        held = ((due.leased_until, pod) for pod, due in self._state.due.items() if due.leased_until is not None)
+        for _, pod in sorted(lease for lease in held if lease[0] <= now)[:most]:
+            self._state.due[pod].leased_until = None
 
     def count_due(self) -> int:
         return len(self._state.due)

@@ -150,7 +150,8 @@ class JudgeModel(Protocol):
     def take_due(self, now: float, limit: int, lease: float) -> list[DuePod]:
         """Up to `limit` pods that are due, those first that are due for longest.
 
-        Nobody else gets them for `lease` seconds; then they are due again.
+        Nobody else gets them for `lease` seconds; then they are due again. Each call gives back at most `limit` of the
+        ended leases, those that ended first.
         """
 
     def count_due(self) -> int:

@@ -298,6 +298,15 @@ class TestDue:
         assert model.take_due(129.0, 5, 30) == []
         assert model.take_due(130.0, 5, 30) == [DuePod("ns/p", 0, b'[{"n":1}]')]
 
+    def test_of_ended_leases_those_that_ended_first_are_given_first(self, model: Model) -> None:
+        epoch = lead(model)
+        model.apply(epoch, [], [DuePod("ns/a", 0, b"[]")], 1.0)
+        model.apply(epoch, [], [DuePod("ns/b", 0, b"[]")], 2.0)
+        assert [d.pod for d in model.take_due(10.0, 1, 50)] == ["ns/a"]
+        assert [d.pod for d in model.take_due(10.0, 1, 5)] == ["ns/b"]
+        assert [d.pod for d in model.take_due(100.0, 1, 5)] == ["ns/b"]
+        assert [d.pod for d in model.take_due(100.0, 1, 5)] == ["ns/a"]
+
     def test_a_pod_due_twice_keeps_the_highest_revision_and_the_newest_twenty_hints(self, model: Model) -> None:
         epoch = lead(model)
         hints = [json.dumps([{"n": i}, {"n": -i}]).encode() for i in range(15)]
