@@ -62,7 +62,7 @@ def test_what_is_typed_in_a_filter_survives_updates_and_is_in_the_address(browse
     expect(page.locator("table.pods tbody tr")).to_have_count(2)
     expect(page.locator("#q")).to_have_value("tra")
     expect(page.locator("#q")).to_be_focused()
-    expect(page.locator("form.filters select")).to_have_count(4)
+    expect(page.locator("form.filters select")).to_have_count(5)
     page.reload()
     expect(page.locator("table.pods tbody tr")).to_have_count(2)
     assert site.complaints == []
