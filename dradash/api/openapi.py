@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from functools import cache
@@ -39,6 +40,12 @@ def examples() -> dict[str, Any]:
 @cache
 def document() -> bytes:
     return msgspec.json.encode(build())
+
+
+@cache
+def tag() -> str:
+    """Its ETag."""
+    return f'"{hashlib.sha256(document()).hexdigest()[:16]}"'
 
 
 def build() -> Node:
