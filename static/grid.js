@@ -98,7 +98,8 @@
 
   function say(cell) {
     var grid = gridOf(cell)
-    var words = document.getElementById('cell-says') || grid.parentElement.querySelector('.cell-says')
+    // Not the parent: a grid that came on its own stands in an element more than one that came with the page.
+    var words = document.getElementById('cell-says') || grid.closest('section').querySelector('.cell-says')
     if (!words) return
     var why = document.querySelector('[data-kind="' + cell.className + '"] .why')
     var mark = document.querySelector('[data-kind="' + cell.className + '"] .mark')

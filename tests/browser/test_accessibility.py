@@ -97,7 +97,8 @@ def test_everything_can_be_reached_by_tab_and_shows_its_focus(browser: Browser, 
     site = show(pages.scene())
     page = site.open(browser, "/ns/ml/pods/train")
     count = page.evaluate(
-        f"[...document.querySelectorAll('main :is({REACHED})')].filter(e => e.checkVisibility()).length"
+        "reached => [...document.querySelectorAll(`main :is(${reached})`)].filter(e => e.checkVisibility()).length",
+        REACHED,
     )
     seen: set[int] = set()
     for _ in range(count + 60):
