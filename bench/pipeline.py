@@ -159,8 +159,10 @@ def change(pipeline: Pipeline, pod: int, probe: int) -> None:
 
 
 def latencies(pipeline: Pipeline, address: str, rate: int, pods: int, watched: int, first_probe: int) -> dict[str, Any]:
-    count = max(20, rate * 10)
+    count = max(20, rate * 30)
     watched_pods = list(range(watched))
+    # Each pod in turn but in no order, so that the open pages' changes come among the others and not all at once.
+    order = random.Random(rate).sample(range(pods), pods)
     sent: list[tuple[int, int, float]] = []
     with Sockets(address, watched_pods) as sockets:
         began = time.perf_counter()
@@ -168,7 +170,7 @@ def latencies(pipeline: Pipeline, address: str, rate: int, pods: int, watched: i
             delay = began + n / rate - time.perf_counter()
             if delay > 0:
                 time.sleep(delay)
-            pod = n % (watched if rate == 1 else pods)
+            pod = n % watched if rate == 1 else order[n % pods]
             change(pipeline, pod, first_probe + n)
             if pod < watched:
                 sent.append((pod, first_probe + n, time.perf_counter()))
@@ -226,7 +228,7 @@ def main() -> None:
         probe = 1
         for rate in RATES:
             report["latency"].append(latencies(pipeline, address, rate, args.pods, args.watched, probe))
-            probe += max(20, rate * 10)
+            probe += max(20, rate * 30)
         report["resident_mb"] = memory(pipeline)
     json.dump(report, sys.stdout, indent=1)
     sys.stdout.write("\n")

@@ -98,7 +98,9 @@ class Walk:
 def walk(browser: Browser, url: str, facts: dict[str, tuple[str, ...]]) -> None:
     reader = Walk(browser, url)
     reader.page.goto(url + "pods?outcome=any")
-    reader.page.wait_for_selector("table.pods tbody tr", timeout=PATIENCE)
+    for path in facts:
+        if "/pods/" in path:  # it comes when its time in the scenario has come
+            reader.page.wait_for_selector(f'table.pods a[href="{path}"]', timeout=PATIENCE)
     reader.see(facts)
     walked = reader.every_page()
     assert {line.path for line in pages.served() if not line.is_object} <= walked
