@@ -31,7 +31,9 @@ FIXED: Final = {
     "history_index": "history",  # list, oldest first: "<superseded at> <size> <kind>:<key>"
 }
 PREFIXES: Final = {
-    "objects": "objects:",  # + kind: hash: key -> "<revision> <at> <A|M> <created at revision>\n<body>"
+    # + kind: hash: key -> "<revision> <at> <A|M> <created at revision>\n<body>"; with SYNC as the kind what of the
+    # state is kept in history, without the fourth number
+    "objects": "objects:",
     "history": "history:",  # + kind:key: list, oldest first: superseded records, and "D" records of deletions
 }
 _CLUSTER: Final = re.compile(r"[^{}\s\x00-\x1f]{1,253}")
@@ -56,7 +58,7 @@ class Keys:
         self.due, self.leased, self.figures = (self.prefix + FIXED[name] for name in ("due", "leased", "figures"))
 
     def current(self, kind: str) -> str:
-        """The hash of what is in force: objects of a kind, or the verdicts."""
+        """The hash of what is in force: objects of a kind, the verdicts, or what lasts of the sync states."""
         return self.verdicts if kind == VERDICTS else f"{self.prefix}{PREFIXES['objects']}{kind}"
 
     def history(self, kind: str, key: str) -> bytes:

@@ -166,7 +166,16 @@ class MemoryModel:
             old = self._state.sync.get(state.kind)
             if old != state:
                 self._state.sync[state.kind] = state
-                self._append(SYNC, state.kind, "MODIFIED" if old else "ADDED", msgspec.json.encode(state), at)
+                change = self._append(SYNC, state.kind, "MODIFIED" if old else "ADDED", msgspec.json.encode(state), at)
+                self._keep_sync(change, msgspec.json.encode(state.lasting()))
+
+    def _keep_sync(self, change: Change, lasting: bytes) -> None:
+        records = self._state.current[SYNC]
+        record = records.get(change.key)
+        if record is None or record.entry.object != lasting:
+            if record:
+                self._state.archive(SYNC, change.key, record.entry, change.at)
+            records[change.key] = Record(HistoryEntry(change.revision, change.at, change.type, lasting))
 
     def housekeep(self, epoch: int, now: float) -> None:
         with self._changed:
@@ -240,15 +249,10 @@ class MemoryModel:
         with self._changed:
             state = self._state
             self._read = state.instance
-            bodies = {
-                kind: {key: record.entry.object for key, record in records.items()}
-                for kind, records in state.current.items()
-            }
+            current = {kind: records for kind, records in state.current.items() if kind != SYNC}
+            bodies = {kind: {key: r.entry.object for key, r in records.items()} for kind, records in current.items()}
             verdicts = bodies.pop(VERDICTS)
-            changed_at = {
-                kind: {key: record.entry.at for key, record in records.items()}
-                for kind, records in state.current.items()
-            }
+            changed_at = {kind: {key: r.entry.at for key, r in records.items()} for kind, records in current.items()}
             return Loaded(
                 state.instance, state.revision, bodies, verdicts, dict(state.sync), dict(state.node_slots), changed_at
             )
@@ -278,7 +282,9 @@ class MemoryModel:
 
     def states_before(self, changes: Sequence[Change]) -> list[bytes | None]:
         with self._changed:
-            return [before(self._state.newest_first(c.kind, c.key), c.revision) for c in changes]
+            return [
+                None if c.kind == SYNC else before(self._state.newest_first(c.kind, c.key), c.revision) for c in changes
+            ]
 
     def node_slots(self, names: Sequence[str]) -> dict[str, int]:
         with self._changed:
@@ -298,8 +304,12 @@ class MemoryModel:
 
     def states_at(self, at: float, also: Collection[tuple[str, str]]) -> dict[tuple[str, str], HistoryEntry | None]:
         with self._changed:
-            names = self._state.superseded_since(at) | set(also)
+            names = {*self._state.superseded_since(at), *also}
             return {name: in_force(self._state.newest_first(*name), at) for name in names}
+
+    def superseded_since(self, at: float) -> list[tuple[str, str]]:
+        with self._changed:
+            return self._state.superseded_since(at)
 
     def history_start(self) -> float | None:
         return self._state.history_start
@@ -324,6 +334,7 @@ class MemoryModel:
             sizes = {
                 kind: sum(len(record.entry.object) for record in records.values())
                 for kind, records in state.current.items()
+                if kind != SYNC
             }
             verdicts = sizes.pop(VERDICTS)
             return {

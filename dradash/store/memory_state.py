@@ -9,7 +9,7 @@ from itertools import islice
 import msgspec
 
 from dradash.store.history import ENTRY_OVERHEAD
-from dradash.store.model import VERDICTS, Change, HistoryEntry, SyncState
+from dradash.store.model import SYNC, VERDICTS, Change, HistoryEntry, SyncState
 
 
 class Record(msgspec.Struct):
@@ -39,7 +39,7 @@ class State:
         self.holder = ""
         self.held_until = 0.0  # time.monotonic()
         self.changes: deque[Change] = deque(maxlen=changes_length)
-        self.current: dict[str, dict[str, Record]] = {VERDICTS: {}}
+        self.current: dict[str, dict[str, Record]] = {VERDICTS: {}, SYNC: {}}  # of SYNC what lasts
         self.sync: dict[str, SyncState] = {}
         self.node_slots: dict[str, int] = {}
         self.due: dict[str, Due] = {}
@@ -77,13 +77,13 @@ class State:
             yield record.entry
         yield from reversed(self.history.get((kind, key), ()))
 
-    def superseded_since(self, at: float) -> set[tuple[str, str]]:
-        names = set()
+    def superseded_since(self, at: float) -> list[tuple[str, str]]:
+        names: dict[tuple[str, str], None] = {}
         for superseded_at, _, whose in reversed(self.index):
             if superseded_at <= at:
                 break
-            names.add(whose)
-        return names
+            names.setdefault(whose)
+        return list(names)
 
     def hold_sets(self, node_sets: dict[str, bytes]) -> None:
         for digest, nodes in node_sets.items():

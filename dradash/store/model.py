@@ -59,7 +59,10 @@ class DuePod(msgspec.Struct, frozen=True):
 
 
 class SyncState(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """state: unknown, notServed, forbidden, syncing, synced, stale (was synced, cannot be read now)."""
+    """state: unknown, notServed, forbidden, syncing, synced, stale (was synced, cannot be read now).
+
+    Only of a past moment: notKept, the history does not say how far the kind was known then.
+    """
 
     kind: str
     state: str = "unknown"
@@ -71,6 +74,10 @@ class SyncState(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     relists: int = 0
     events: int = 0
     malformed: int = 0
+
+    def lasting(self) -> SyncState:
+        """What of it the history keeps: all but what counts up while the state stays the same."""
+        return SyncState(self.kind, self.state, self.version, since=self.since, error=self.error)
 
 
 class HistoryEntry(msgspec.Struct, frozen=True):
@@ -136,7 +143,10 @@ class LeaderModel(Protocol):
     def mark_due(self, epoch: int, due: Sequence[DuePod]) -> None: ...
 
     def set_sync(self, epoch: int, state: SyncState, at: float) -> None:
-        """Store, and announce as a change unless it is identical: callers limit how often `seen` moves."""
+        """Store, and announce as a change unless it is identical: callers limit how often `seen` moves.
+
+        The history keeps its `lasting` part, each time that this differs.
+        """
 
     def housekeep(self, epoch: int, now: float) -> None:
         """Trim history by age and total memory, and node sets that no verdict or history names any more.
@@ -209,7 +219,7 @@ class ReadModel(Protocol):
         """Entries with start <= at <= end, newest last; the entry in force at `start` is included as the first.
 
         The newest `limit` when there are more. So history(kind, key, t, t, 1) is the state at t: nothing when there was
-        none, type DELETED with the last state when the object was gone. Empty for SYNC.
+        none, type DELETED with the last state when the object was gone. Of SYNC the states' lasting parts.
         """
 
     def states_at(self, at: float, also: Collection[tuple[str, str]]) -> dict[tuple[str, str], HistoryEntry | None]:
@@ -218,6 +228,12 @@ class ReadModel(Protocol):
         Each with since when it was in force; None: there was no such object. Together with what has not changed since,
         this is the whole model of then, as
         far back as `history_start`. Costs what has changed since.
+        """
+
+    def superseded_since(self, at: float) -> list[tuple[str, str]]:
+        """(kind, key) of everything of which a state was superseded after `at`, what was so last first.
+
+        Costs one line of the history's index for each such state.
         """
 
     def history_start(self) -> float | None:

@@ -8,12 +8,17 @@ from __future__ import annotations
 
 from collections import deque
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, Final
 
+import msgspec
+
+from dradash.kinds.registry import KINDS
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.verdict import Verdict
 from dradash.store.model import SYNC, VERDICTS, Change, HistoryEntry, ReadModel, SyncState, Trimmed
 from dradash.store.replica import RECENT_CHANGES, Replica, decode_verdict
+
+NOT_KEPT: Final = "notKept"  # SyncState.state
 
 
 class BeforeHistory(Exception):
@@ -25,15 +30,17 @@ class BeforeHistory(Exception):
 
 
 class Past:
-    """A reader.world.World at `at` (Unix seconds). The states of the watch (sync) are not part of history: today's.
+    """A reader.world.World at `at` (Unix seconds).
+
+    sync: of every kind; what counts up in a state (events, relists, the last word) is not kept.
 
     revision: the last one that had been applied, 0 when the change stream does not reach back to it.
     """
 
-    def __init__(self, at: float, instance: str, sync: dict[str, SyncState]) -> None:
+    def __init__(self, at: float, instance: str) -> None:
         self.at = at
         self.instance, self.revision = instance, 0
-        self.sync = sync
+        self.sync = {kind: SyncState(kind, NOT_KEPT) for kind in KINDS}
         self.cluster = Cluster()
         self.verdicts: dict[str, Verdict] = {}
         self.recent: deque[Change] = deque()
@@ -50,12 +57,13 @@ def rebuild(replica: Replica, lock: AbstractContextManager[Any], model: ReadMode
     if start is None or at < start:
         raise BeforeHistory(start if start is not None else at)
     with lock:
-        past = Past(at, replica.instance, dict(replica.sync))
+        past = Past(at, replica.instance)
         newest = replica.revision
         past.cluster = replica.cluster.copy()
         past.verdicts = dict(replica.verdicts)
         past.times = {kind: dict(of_kind) for kind, of_kind in replica.times.items() if kind != SYNC}
     newer = [(kind, key) for kind, of_kind in past.times.items() for key, changed in of_kind.items() if changed > at]
+    newer += [(SYNC, kind) for kind in past.sync]
     for (kind, key), state in model.states_at(at, newer).items():
         _put_back(past, kind, key, state)
     past.revision, past.recent = _changes_until(model, past.instance, newest, at)
@@ -63,6 +71,10 @@ def rebuild(replica: Replica, lock: AbstractContextManager[Any], model: ReadMode
 
 
 def _put_back(past: Past, kind: str, key: str, state: HistoryEntry | None) -> None:
+    if kind == SYNC:
+        if state is not None:
+            past.sync[key] = msgspec.json.decode(state.object, type=SyncState)
+        return
     times = past.times.setdefault(kind, {})
     if state is None:
         times.pop(key, None)

@@ -86,6 +86,9 @@ class RedisReader:
             # What a change superseded is in the history, never the state in force.
             answers = self._redis.pipe(*(("LRANGE", self._keys.history(c.kind, c.key), -RECENT, -1) for c in part))
             for change, recent in zip(part, answers, strict=True):
+                if change.kind == SYNC:
+                    states.append(None)
+                    continue
                 older = [r for r in reversed(recent) if revision_of(r) < change.revision]
                 if older or len(recent) < RECENT:
                     states.append(before(map(entry_of, older[:1]), change.revision))
@@ -108,10 +111,10 @@ class RedisReader:
         return None if packed is None else unpack(packed)
 
     def history(self, kind: str, key: str, start: float, end: float, limit: int) -> list[HistoryEntry]:
-        return [] if kind == SYNC else select(self._newest_first(kind, key), start, end, limit)
+        return select(self._newest_first(kind, key), start, end, limit)
 
     def states_at(self, at: float, also: Collection[tuple[str, str]]) -> dict[tuple[str, str], HistoryEntry | None]:
-        names = sorted(self._superseded_since(at) | set(also))
+        names = sorted({*self.superseded_since(at), *also})
         states: dict[tuple[str, str], HistoryEntry | None] = {}
         for begin in range(0, len(names), NAMES):
             part = names[begin : begin + NAMES]
@@ -127,19 +130,18 @@ class RedisReader:
                     states[kind, key] = None if known is None else in_force([entry_of(known)], at)
         return states
 
-    def _superseded_since(self, at: float) -> set[tuple[str, str]]:
-        """Names in the index of superseded records, read from its end."""
-        names: set[tuple[str, str]] = set()
-        taken = 0
+    def superseded_since(self, at: float) -> list[tuple[str, str]]:
+        names: dict[tuple[str, str], None] = {}
+        taken = 0  # from the end of the index
         while page := self._redis.call("LRANGE", self._keys.history_index, -taken - SCAN, -taken - 1):
             taken += len(page)
             for line in reversed(page):
                 superseded_at, _, name = line.split(b" ", 2)
                 if float(superseded_at) <= at:
-                    return names
+                    return list(names)
                 kind, _, key = name.partition(b":")
-                names.add((kind.decode(), untext(key)))
-        return names
+                names.setdefault((kind.decode(), untext(key)))
+        return list(names)
 
     def history_start(self) -> float | None:
         start = self._redis.call("HGET", self._keys.meta, "history_start")

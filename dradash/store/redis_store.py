@@ -177,8 +177,9 @@ class RedisModel(RedisReader):
         return changes
 
     def set_sync(self, epoch: int, state: SyncState, at: float) -> None:
-        body = msgspec.json.encode(state)
-        if not self._run("set_sync", epoch, self._led, repr(at), self._changes_length, state.kind, body, pack(body)):
+        body, lasting = msgspec.json.encode(state), msgspec.json.encode(state.lasting())
+        args = (state.kind, body, pack(body), pack(lasting), ENTRY_OVERHEAD)
+        if not self._run("set_sync", epoch, self._led, repr(at), self._changes_length, *args):
             raise _stale(epoch)
 
     def housekeep(self, epoch: int, now: float) -> None:

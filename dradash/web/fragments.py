@@ -95,6 +95,10 @@ class Page(Protocol):
     def fixed(self) -> bool:
         """It shows a moment that is over: a change of the data is none of the page."""
 
+    @property
+    def looks_back(self) -> bool:
+        """It rebuilds a past."""
+
     def show(self) -> Shown: ...
 
 
@@ -205,7 +209,7 @@ class Renderer:
             known = self._known.get(key)
             if known and now - known[0] < MAX_AGE and not _failed(known[1]):
                 return known[1]
-            future = (self._past_pool if page.fixed else self._pool).submit(render, page)
+            future = (self._past_pool if page.looks_back else self._pool).submit(render, page)
             self.rendered += 1
             self._known[key] = (now, future)
             self._known.move_to_end(key)

@@ -510,7 +510,33 @@ class TestSync:
         assert follow(model, instance, 0) == [(1, SYNC, "pods", "ADDED")]
         model.set_sync(epoch, SyncState("pods", "stale"), 5.0)
         assert follow(model, instance, 1) == [(2, SYNC, "pods", "MODIFIED")]
-        assert model.history(SYNC, "pods", 0, 99, 9) == []
+
+    def test_the_history_keeps_states_but_no_counters(self, model: Model) -> None:
+        epoch = lead(model)
+        model.apply(epoch, [put("pods", "ns/p")], [], 0.5)
+        for at, state in (
+            (1.0, SyncState("pods", "syncing", "v1", since=1.0)),
+            (2.0, SyncState("pods", "synced", "v1", "12", since=2.0, seen=2.0, events=3)),
+            (3.0, SyncState("pods", "synced", "v1", "13", since=2.0, seen=3.0, events=5, relists=1)),
+            (4.0, SyncState("pods", "stale", "v1", "13", since=4.0, seen=3.0, error="gone away")),
+        ):
+            model.set_sync(epoch, state, at)
+        kept = [(e.at, e.type, json.loads(e.object)) for e in model.history(SYNC, "pods", 0, 99, 9)]
+        assert kept == [
+            (1.0, "ADDED", {"kind": "pods", "state": "syncing", "version": "v1", "since": 1.0}),
+            (2.0, "MODIFIED", {"kind": "pods", "state": "synced", "version": "v1", "since": 2.0}),
+            (4.0, "MODIFIED", {"kind": "pods", "state": "stale", "version": "v1", "since": 4.0, "error": "gone away"}),
+        ]
+        then = model.states_at(3.5, [(SYNC, "pods"), (SYNC, "nodes")])
+        (of_pods, of_nodes) = then[SYNC, "pods"], then[SYNC, "nodes"]
+        assert of_pods is not None
+        assert (of_pods.at, of_nodes) == (2.0, None)
+        loaded = model.load()
+        assert set(loaded.objects) == {"pods"}, "a sync state is no object"
+        assert set(loaded.changed_at) == {"pods", VERDICTS}
+        assert [model.states_before([c]) for c in model.changes_before(9, 9) if c.kind == SYNC] == [[None]] * 4
+        model.housekeep(epoch, 10.0**6)
+        assert len(model.history(SYNC, "pods", 0, 99, 9)) == 1, "what is in force stays"
 
 
 class TestChanges:
@@ -638,6 +664,19 @@ class TestChangesBefore:
         model.apply(epoch, [put("pods", "ns/p")], [], 1.0)
         model.set_sync(epoch, SyncState("pods", "synced"), 2.0)
         assert model.states_before(model.changes_before(10, 10)) == [None, None]
+
+
+class TestSuperseded:
+    def test_what_was_superseded_last_comes_first_and_once(self, model: Model) -> None:
+        epoch = lead(model)
+        model.apply(epoch, [put("pods", "ns/a"), put("pods", "ns/b"), put("nodes", "n")], [], 1.0)
+        for at, key in ((2.0, "ns/a"), (3.0, "ns/b"), (4.0, "ns/a")):
+            model.apply(epoch, [put("pods", key, n=at)], [], at)
+        assert model.superseded_since(0.0) == [("pods", "ns/a"), ("pods", "ns/b")]
+        assert model.superseded_since(3.0) == [("pods", "ns/a")]
+        assert model.superseded_since(4.0) == []
+        model.apply(epoch, [delete("nodes", "n")], [], 5.0)
+        assert model.superseded_since(3.5)[0] == ("nodes", "n")
 
 
 class TestHistory:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from dradash.store.memory import MemoryModel
-from dradash.store.model import VERDICTS, DuePod, Model, StaleEpoch, SyncState, Trimmed, Write
+from dradash.store.model import SYNC, VERDICTS, DuePod, Model, StaleEpoch, SyncState, Trimmed, Write
 from dradash.store.redis_store import RedisModel
 
 PODS = st.sampled_from([f"ns/p{i}" for i in range(4)])
@@ -99,9 +99,19 @@ class Twins(RuleBasedStateMachine):
         node_sets = {digest: digest.encode() * 50 for digest in sorted(sets)}
         self.both(lambda model, _, __: model.put_verdict(pod, revision, body, node_sets, self.now))
 
-    @rule(kind=KINDS, n=SMALL)
-    def set_sync(self, kind: str, n: int) -> None:
-        self.both(lambda model, epoch, _: model.set_sync(epoch, SyncState(kind, "synced", events=n), self.now))
+    @rule(kind=KINDS, state=st.sampled_from(["synced", "stale"]), n=SMALL)
+    def set_sync(self, kind: str, state: str, n: int) -> None:
+        self.both(lambda model, epoch, _: model.set_sync(epoch, SyncState(kind, state, events=n), self.now))
+
+    @rule(kind=KINDS, back=st.floats(0, 150), limit=SMALL)
+    def history_of_sync(self, kind: str, back: float, limit: int) -> None:
+        self.both(lambda model, _, __: model.history(SYNC, kind, self.now - back, self.now, limit))
+
+    @rule(kind=KINDS, back=st.floats(0, 150))
+    def look_back(self, kind: str, back: float) -> None:
+        at = self.now - back
+        self.both(lambda model, _, __: model.states_at(at, [(SYNC, kind), (VERDICTS, "ns/p0")]))
+        self.both(lambda model, _, __: model.superseded_since(at))
 
     @rule()
     def housekeep(self) -> None:

@@ -9,10 +9,13 @@ from typing import Any
 
 import msgspec
 import pytest
+import redis
 
+from dradash.kinds.registry import KINDS
 from dradash.scheduling.verdict import HintNote, Outcome, Verdict
-from dradash.store.model import Model, SyncState, Write
+from dradash.store.model import SYNC, Model, SyncState, Write
 from dradash.store.past import BeforeHistory, Past, rebuild
+from dradash.store.redis_store import RedisModel
 from dradash.store.replica import Replica
 from tests import build
 from tests.contract.conftest import Store
@@ -162,15 +165,44 @@ def test_a_verdict_that_says_the_same_again_can_be_read_with_its_newest_hints(mo
     assert msgspec.json.decode(stored, type=Verdict).hints == (NOTE,)
 
 
-def test_states_of_the_watch_that_changed_while_following_are_not_undone(model: Model) -> None:
+def test_the_states_of_the_watch_are_those_of_then(model: Model) -> None:
     epoch = build.fill(model, claim("c", 0), at=1000.0)
+    model.set_sync(epoch, SyncState("resourceclaims", "synced", since=1000.0, events=1), 1000.0)
     replica = Replica(model)
     replica.load()
-    state = SyncState("resourceclaims", "synced", since=2000.0)
-    model.set_sync(epoch, state, 2000.0)
+    model.set_sync(epoch, SyncState("resourceclaims", "synced", since=1000.0, events=2), 1500.0)
+    model.set_sync(epoch, SyncState("resourceclaims", "forbidden", since=2000.0, error="no"), 2000.0)
+    model.set_sync(epoch, SyncState("pods", "synced", since=1200.0), 1200.0)
     apply(model, epoch, 2000.0, build.write(claim("c", 1)))
     replica.catch_up()
-    found = rebuild(replica, threading.Lock(), model, 1500.0)
-    assert found.sync == {"resourceclaims": state}
-    assert found.times["resourceclaims"] == {"default/c": 1000.0}
-    assert found.cluster.claims["default/c"].metadata.annotations == {"n": "0"}
+    for at, claims, pods in (
+        (1100.0, "synced", "notKept"),
+        (1999.0, "synced", "synced"),
+        (2000.0, "forbidden", "synced"),
+    ):
+        found = rebuild(replica, threading.Lock(), model, at)
+        assert (found.sync["resourceclaims"].state, found.sync["pods"].state) == (claims, pods)
+        assert set(found.sync) == set(KINDS)
+        assert found.sync["resourceclaims"].events == 0, "how many there had been is not kept"
+    now = rebuild(replica, threading.Lock(), model, 2000.0).sync["resourceclaims"]
+    assert now == SyncState("resourceclaims", "forbidden", since=2000.0, error="no")
+    assert replica.sync["pods"].state == "synced"
+    times = rebuild(replica, threading.Lock(), model, 1500.0).times
+    assert SYNC not in times
+    assert times["resourceclaims"] == {"default/c": 1000.0}
+
+
+def test_a_history_without_states_of_the_watch_says_so(redis_url: str) -> None:
+    """As an older dradash wrote it: the state in force alone, and no record of it."""
+    with redis.Redis.from_url(redis_url) as client:
+        client.flushall()
+        model = RedisModel(redis_url, cluster="test")
+        epoch = build.fill(model, claim("c", 0), at=1000.0)
+        model.set_sync(epoch, SyncState("resourceclaims", "synced", since=900.0), 1000.0)
+        client.delete("dradash:{test}:objects:sync")
+        assert model.load().sync["resourceclaims"].state == "synced"
+        assert past(model, 1500.0).sync["resourceclaims"] == SyncState("resourceclaims", "notKept")
+        model.set_sync(epoch, SyncState("resourceclaims", "stale", since=2000.0), 2000.0)
+        assert past(model, 1500.0).sync["resourceclaims"].state == "notKept"
+        assert past(model, 2500.0).sync["resourceclaims"].state == "stale"
+        model.close()

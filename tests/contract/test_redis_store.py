@@ -116,7 +116,7 @@ def fill_and_clear(model: RedisModel) -> int:
 def test_what_is_deleted_and_forgotten_leaves_nothing_in_redis(model: RedisModel, admin: Any) -> None:
     fill_and_clear(model)
     left = {key.decode().removeprefix("dradash:{test}:") for key in admin.keys("*")}
-    assert left == {"meta", "lease", "kinds", "changes", "sync", "nodeslots"}
+    assert left == {"meta", "lease", "kinds", "changes", "sync", "objects:sync", "nodeslots"}
 
 
 def test_a_change_costs_the_same_in_a_large_model(model: RedisModel, admin: Any) -> None:

@@ -96,3 +96,27 @@ def test_without_the_store_it_says_so(scene: Scene, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(scene.model, "memory", refuse)
     assert "Not known: gone away" in page()
+
+
+def test_a_past_moment_has_the_states_of_then_and_no_counters_of_now(scene: Scene) -> None:
+    scene.now = build.NOW + 100
+    scene.sync("nodes", "forbidden", error="no role then")
+    scene.now = build.NOW + 200
+    scene.sync("nodes", "synced")
+    scene.look()
+
+    def row(text: str, kind: str) -> str:
+        return next(r for r in text.split("<tr>") if f'data-label="Kind">{kind}<' in r)
+
+    def then(moment: str) -> str:
+        return Client().get(f"/about?at=2026-11-30T{moment}Z").content.decode()
+
+    refused = row(then("04:01:50"), "nodes")
+    assert "Forbidden" in refused
+    assert "no role then" in refused
+    assert 'data-label="Objects" class="num"><span title="not known' in refused
+    assert 'data-label="Events" class="num">\N{EN DASH}' in refused
+    well = row(then("04:03:30"), "nodes")
+    assert "Synced" in well
+    assert 'data-label="Objects" class="num">1<' in well
+    assert "no role then" not in row(page(), "nodes")

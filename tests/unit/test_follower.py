@@ -172,6 +172,7 @@ def test_the_thread_follows_and_stops(heard: Heard) -> None:
 class StillPage:
     key = "page"
     fixed = False
+    looks_back = False
 
     def show(self) -> Shown:
         return Shown("title", ())

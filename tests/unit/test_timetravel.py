@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 import pytest
 from django.test import Client
 
+from dradash.kinds.registry import KINDS
 from dradash.reader import current
 from dradash.reader.moment import parse, show
 from dradash.web.presenters import timetravel
@@ -292,3 +293,31 @@ def test_two_moments_of_one_second_are_told_apart(story: Story) -> None:
     assert ".250 UTC</time>" in page
     assert ".500 UTC</time>" in page
     assert ".500 UTC</time>" not in get(f"/compare?at={show(began + 0.5)}&with={show(began + 2.5)}")
+
+
+def test_what_could_not_be_read_then_is_told_whatever_can_be_read_now() -> None:
+    scene = Scene(build.node("node-0"), build.pod("p", claims={"gpu": "c"}), synced=[k for k in KINDS if k != "nodes"])
+    scene.now = build.NOW + 100
+    scene.sync("nodes", "forbidden", error="no role then")
+    scene.now = build.NOW + 200
+    scene.sync("nodes", "synced")
+    scene.look()
+    current.use(scene.web)
+    try:
+        for path in ("/", "/nodes", "/doctor"):
+            never, refused, well = (
+                Client().get(f"{path}?at=2026-11-30T{at}Z").content.decode()
+                for at in ("04:01:00", "04:02:00", "04:04:00")
+            )
+            assert "Not known for this moment" in never
+            assert "Forbidden" in refused
+            assert "no role then" in refused
+            assert "2026-11-30 04:01:40 UTC" in refused, "since when"
+            assert "Not known then" not in well
+        assert "dradash may not read nodes" in Client().get("/doctor?at=2026-11-30T04:02:00Z").content.decode()
+        stats = [
+            Client().get(f"/api/v1/stats?at=2026-11-30T{at}Z").json()["objects"] for at in ("04:01:00", "04:04:00")
+        ]
+        assert ["nodes" in known for known in stats] == [False, True]
+    finally:
+        current.use(None)

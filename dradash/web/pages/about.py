@@ -32,7 +32,7 @@ class AboutPage(Page):
     def parts(self) -> tuple[str, list[Part], int]:
         here = current.get()
         with self.world() as world:
-            lines, instance = about.kinds(world), world.instance
+            lines, instance = about.kinds(world, past=self.at is not None), world.instance
         stored, error = None, ""
         try:
             lease = here.model.lease()

@@ -15,7 +15,7 @@ from django.conf import settings
 
 from dradash.reader import current
 from dradash.reader.moment import BadMoment, parse
-from dradash.reader.world import World
+from dradash.reader.world import Freshness, World
 from dradash.scheduling.cluster import claim_keys
 from dradash.store.model import VERDICTS, HistoryEntry, StoreUnavailable
 from dradash.store.past import BeforeHistory
@@ -23,6 +23,7 @@ from dradash.web.comparing import differing
 from dradash.web.fragments import Part, Shown
 from dradash.web.presenters import compare, status, timetravel
 from dradash.web.presenters.query import Query
+from dradash.web.presenters.status import FreshnessView
 from dradash.web.presenters.words import Chip
 
 AT = "at"
@@ -46,7 +47,7 @@ class Page(abc.ABC):
     at: Unix seconds of the moment that is looked at, None for now.
     """
 
-    template: ClassVar[str]  # arranges the blocks
+    template: str  # arranges the blocks
     params: ClassVar[frozenset[str]] = frozenset()  # of the query string; others are ignored
     always: ClassVar[frozenset[str]] = frozenset({AT, KIOSK})  # parameters of all such pages
     section: ClassVar[str] = ""  # of the navigation
@@ -87,6 +88,11 @@ class Page(abc.ABC):
     def fixed(self) -> bool:
         """A moment that is over: the page does not change any more."""
         return self.at is not None
+
+    @property
+    def looks_back(self) -> bool:
+        """It may take a while, as a cluster of the past has to be rebuilt: live pages must not wait for it."""
+        return self.fixed
 
     @property
     def carried(self) -> dict[str, str]:
@@ -146,10 +152,19 @@ class Page(abc.ABC):
         self._take_the_start()
         if self.at is not None and self.at <= now:
             compared = self.compared_with is not None
+            banner = self._banner_then(banner, freshness)
             bar = Part("freshness", "_past.html", timetravel.past_bar(self.at, self.query, now, banner, compared))
         title, parts, code = self._parts_at(now)
         unknown = {kind.kind: kind for kind in banner.unknown}
         return Shown(title, (bar, *self._timeline(now), *parts), code, self.carried, unknown, self.at)
+
+    def _banner_then(self, banner: FreshnessView, freshness: Freshness) -> FreshnessView:
+        """With what could not be read at the moment that is looked at, where there is such a moment."""
+        try:
+            with self.world() as world:
+                return status.present(freshness, world.sync, settings.DRADASH.cluster)
+        except (BeforeHistory, StoreUnavailable):
+            return banner  # the page's own parts say so
 
     def _take_the_start(self) -> None:
         """What is less than a second before history is its start: times are mostly written without the fraction."""

@@ -13,6 +13,7 @@ from dradash.kinds.registry import KINDS
 from dradash.reader.world import Freshness, World
 from dradash.scheduling.doctor.thresholds import MEANINGS, Thresholds
 from dradash.store.model import SyncState
+from dradash.web.presenters.overview import is_known
 from dradash.web.presenters.words import Chip, sync_chip
 
 _SECRET: Final = re.compile(r"token|secret|password|passwd|credential|(^|_)key(_|$)")
@@ -37,14 +38,16 @@ NOT_MODELLED: Final = (
 
 
 class KindLine(msgspec.Struct, frozen=True):
+    """None: not known. What a kind's watch counted is of now only."""
+
     kind: str
     version: str
     chip: Chip
     since: float
     seen: float
-    count: int
-    events: int
-    relists: int
+    count: int | None
+    events: int | None
+    relists: int | None
     malformed: int
     error: str
 
@@ -102,11 +105,11 @@ class Stored(msgspec.Struct, frozen=True):
     epoch: int
 
 
-def kinds(world: World) -> tuple[KindLine, ...]:
-    return tuple(_kind(world, plural) for plural in KINDS)
+def kinds(world: World, *, past: bool = False) -> tuple[KindLine, ...]:
+    return tuple(_kind(world, plural, past=past) for plural in KINDS)
 
 
-def _kind(world: World, plural: str) -> KindLine:
+def _kind(world: World, plural: str, *, past: bool) -> KindLine:
     sync = world.sync.get(plural) or SyncState(plural)
     return KindLine(
         kind=plural,
@@ -114,9 +117,9 @@ def _kind(world: World, plural: str) -> KindLine:
         chip=sync_chip(sync.state),
         since=sync.since,
         seen=sync.seen,
-        count=len(world.cluster.raw[plural]),
-        events=sync.events,
-        relists=sync.relists,
+        count=len(world.cluster.raw[plural]) if is_known(sync) else None,
+        events=None if past else sync.events,
+        relists=None if past else sync.relists,
         malformed=max(sync.malformed, len(world.cluster.malformed[plural])),
         error=sync.error,
     )

@@ -35,7 +35,9 @@ class NoMoment(msgspec.Struct, frozen=True):
 
 
 class PastBar(msgspec.Struct, frozen=True):
-    """at: Unix seconds that are shown; live: link to the page as it is now; today: the present, `now` its age.
+    """at: Unix seconds that are shown; live: link to the page as it is now; today: the present.
+
+    now: how fresh the present is, with the kinds that could not be read then.
 
     compared: the page also tells of another moment.
     """

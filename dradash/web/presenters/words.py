@@ -57,6 +57,7 @@ SYNC_STATES: Final[dict[str, Chip]] = {
     "syncing": Chip("Syncing", "busy", "turns", "The first list is under way"),
     "synced": Chip("Synced", "good", "check", "Listed and watched"),
     "stale": Chip("Stale", "warn", "clock", "Was synced, and cannot be read now"),
+    "notKept": Chip("Not known for this moment", "idle", "question", "The history does not say how far it was known"),
 }
 
 CODES: Final[dict[Code, Chip]] = {
