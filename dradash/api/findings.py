@@ -13,7 +13,7 @@ from dradash.api.endpoint import Endpoint, Listing, listed, projected
 from dradash.api.problems import NOT_FOUND, Refusal
 from dradash.api.schemas import ROOT, Ref, Shape, ref, time_of
 from dradash.reader.world import World
-from dradash.scheduling.doctor.finding import Finding, Severity
+from dradash.scheduling.doctor.finding import OBJECTS_LISTED, Finding, Severity
 from dradash.scheduling.doctor.rules import RULES
 
 
@@ -38,7 +38,7 @@ class FindingRow(Shape, frozen=True):
 
 
 class FindingDetail(Shape, frozen=True):
-    """resolved: since when it does not hold any more, null while it does."""
+    """resolved: since when it does not hold any more, null while it does. `finding` is then as it was last."""
 
     finding: FindingRow
     holds: bool
@@ -64,7 +64,7 @@ def row_of(finding: Finding) -> FindingRow:
         severity=str(finding.severity),
         title=RULES[finding.code].title,
         sentence=finding.sentence,
-        objects=tuple(ref(o.kind, o.key) for o in finding.objects),
+        objects=tuple(ref(o.kind, o.key) for o in finding.objects[:OBJECTS_LISTED]),
         total=finding.total,
         since=time_of(finding.since),
         remedy=finding.remedy,
@@ -94,10 +94,10 @@ def items(ask: Ask, world: World, keys: Iterable[str] | None) -> Iterator[Findin
 def detail(ask: Ask) -> Any:
     id_ = ask.where["id"]
     finding = ask.findings().by_id.get(id_)
-    resolved = ask.here.doctor.resolved(id_) if finding is None else None
+    resolved = ask.here.doctor.resolved(id_, ask.at) if finding is None else None
     shown = finding or (resolved.finding if resolved else None)
     if shown is None:
-        raise Refusal(NOT_FOUND, f"“{id_[:80]}” does not hold, and this process has not seen it hold")
+        raise Refusal(NOT_FOUND, f"“{id_[:80]}” does not hold, and the history does not show that it did")
     found = FindingDetail(
         finding=row_of(shown),
         holds=finding is not None,

@@ -14,10 +14,9 @@ from dradash.api.endpoint import Endpoint, Listing, listed, projected
 from dradash.api.paging import NEVER
 from dradash.api.schemas import Json, Shape, page, time_of, url
 from dradash.reader.histories import seen_claims, seen_contexts
-from dradash.reader.talks import KIND, STATES, Talk, talk
+from dradash.reader.talks import KIND, STATES, Talk, rules_broken, talk
 from dradash.reader.world import World
 from dradash.scheduling.classic.awaiting import Awaited
-from dradash.scheduling.classic.invariants import broken
 from dradash.scheduling.classic.negotiation import SeenContext, negotiate
 from dradash.store.model import Change
 
@@ -65,7 +64,10 @@ class RoundBody(Shape, frozen=True):
 
 
 class TalkDetail(Shape, frozen=True):
-    """rounds: oldest first. unsuitable: by the pod's name for the claim. gone: when the context was deleted."""
+    """rounds: oldest first. unsuitable: by the pod's name for the claim. gone: when the context was deleted.
+
+    warnings: what is broken in it, as in `negotiation.broken`.
+    """
 
     negotiation: TalkRow
     gone: str | None
@@ -111,11 +113,10 @@ def _move(awaiting: Awaited) -> Move:
     )
 
 
-def row_of(item: Talk, world: World, now: float) -> TalkRow:
+def row_of(item: Talk, now: float) -> TalkRow:
     spec = item.context.spec
     answered = {s.name for s in item.context.status.resource_claims}
-    seen = [SeenContext(world.times.get(KIND, {}).get(item.key, 0.0), item.context)]
-    rules = broken(item.context, item.pod, item.claims, seen, drivers=item.drivers, now=now, asked=item.asked)
+    rules = rules_broken(item, now)
     return TalkRow(
         namespace=item.context.namespace,
         name=item.context.name,
@@ -153,7 +154,7 @@ NEGOTIATIONS: Final = Listing(
         "proposed": lambda t: len(t.context.spec.potential_nodes),
         "selected": lambda t: t.context.spec.selected_node,
     },
-    row=lambda ask, world, item: row_of(item, world, ask.now),
+    row=lambda ask, world, item: row_of(item, ask.now),  # noqa: ARG005 - as every resource's
     touched=touched,
 )
 
@@ -167,13 +168,13 @@ def detail(ask: Ask) -> Any:
         raw, gone = entry.object, entry.at
     with ask.world() as world:
         item = talk(world, key, context, ask.here.waits(ask.at))
-        row = row_of(item, world, ask.now)
-    rounds, warnings = _told(ask, item, {n: c.key for n, c in item.claims.items() if c is not None})
+        row = row_of(item, ask.now)
+    rounds = _rounds(ask, item, {n: c.key for n, c in item.claims.items() if c is not None})
     found = TalkDetail(
         negotiation=row,
         gone=time_of(gone),
         rounds=rounds,
-        warnings=warnings,
+        warnings=tuple(b.text for b in row.broken),
         potential_nodes=context.spec.potential_nodes,
         unsuitable={s.name: s.unsuitable_nodes for s in context.status.resource_claims},
         object=msgspec.json.decode(raw),
@@ -181,16 +182,15 @@ def detail(ask: Ask) -> Any:
     return projected(found, ask)
 
 
-def _told(ask: Ask, item: Talk, claims: Mapping[str, str]) -> tuple[tuple[RoundBody, ...], tuple[str, ...]]:
+def _rounds(ask: Ask, item: Talk, claims: Mapping[str, str]) -> tuple[RoundBody, ...]:
     owner = item.pod.uid if item.pod else next((r.uid for r in item.context.metadata.owner_references), "")
     contexts = seen_contexts(ask.history(KIND, item.key), owner) or [SeenContext(0.0, item.context)]
     histories = {name: seen_claims(ask.history("resourceclaims", key)) for name, key in claims.items()}
     told = negotiate(contexts, histories, item.drivers)
-    rounds = tuple(
+    return tuple(
         RoundBody(number=r.number, started=time_of(r.started), turns=tuple(turn(t) for t in r.turns))
         for r in told.rounds
     )
-    return rounds, told.warnings
 
 
 ENDPOINTS: Final = (

@@ -14,6 +14,7 @@ from dradash.kinds.registry import KINDS
 from dradash.offline.dump import Dump
 from dradash.scheduling.agreement import agreement, last_words
 from dradash.scheduling.classic.claims import claim_name, driver_of
+from dradash.scheduling.classic.invariants import broken
 from dradash.scheduling.classic.negotiation import SeenClaim, SeenContext, negotiate
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.doctor.diagnose import diagnose
@@ -164,7 +165,7 @@ class Explainer:
             nodes_total=verdict.nodes_total,
             groups=_groups(evaluation, dump.cluster) if decided else (),
             steps=_steps(verdict) if decided else (),
-            negotiation=_talk(pod, dump.cluster),
+            negotiation=_talk(pod, dump.cluster, dump.now),
             agreement=agreement(words, verdict, None) if decided and verdict.steps else NO_AGREEMENT,
             findings=tuple(_finding(f) for f in self.findings() if _concerns(f, verdict)),
             missing=tuple(m.what for m in lacks),
@@ -201,7 +202,7 @@ def _steps(verdict: Verdict) -> tuple[StepSaid, ...]:
     )
 
 
-def _talk(pod: Pod, cluster: Cluster) -> Talk | None:
+def _talk(pod: Pod, cluster: Cluster, now: float) -> Talk | None:
     context = cluster.context_of(pod)
     if context is None:
         return None
@@ -217,7 +218,7 @@ def _talk(pod: Pod, cluster: Cluster) -> Talk | None:
         selected_node=context.spec.selected_node,
         answers={s.name: s.unsuitable_nodes for s in context.status.resource_claims},
         awaited=tuple(Move(a.actor, a.claim, a.what) for a in found.awaited),
-        warnings=found.warnings,
+        warnings=tuple(one.text for one in broken(context, pod, claims, drivers=drivers, now=now)),
     )
 
 

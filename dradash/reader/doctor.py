@@ -11,12 +11,13 @@ from typing import Final
 
 import msgspec
 
-from dradash.reader import observed, topics
+from dradash.reader import lasted, observed, topics
 from dradash.reader.follower import Announce, Follower
+from dradash.reader.lookback import LookBack, Resolved
 from dradash.reader.waits import past_waits
 from dradash.scheduling.doctor.diagnose import CHECKS, diagnose, ordered, run
 from dradash.scheduling.doctor.exam import Exam, Memo, Observed
-from dradash.scheduling.doctor.finding import Finding
+from dradash.scheduling.doctor.finding import DRIVERS, OBJECTS_LISTED, Finding
 from dradash.scheduling.doctor.thresholds import Thresholds
 from dradash.store.model import ReadModel, StoreUnavailable
 from dradash.store.past import Past
@@ -26,19 +27,14 @@ logger = logging.getLogger(__name__)
 EVERY: Final = 2.0  # seconds between two looks at most
 FIRST: Final = 0.1  # seconds between two looks at whether there is anything to look at yet
 QUIET: Final = 6.0  # seconds after which time alone is reason enough for a look
-RESOLVED: Final = 5000  # findings that are remembered when they are over
 WOKEN: Final = 500  # pages of single objects that one look wakes
 PASTS: Final = 6
-
-
-class Resolved(msgspec.Struct, frozen=True):
-    finding: Finding
-    at: float  # when it was over
 
 
 class Report(msgspec.Struct, frozen=True):
     """One look at the cluster. at: Unix seconds, 0.0 before the first one. findings: worst and oldest first.
 
+    by_object: by (plural, key) of what a finding is about, and by (DRIVERS, name).
     faults: checks that failed, which is a mistake in dradash. generation grows when the findings have changed.
     """
 
@@ -53,8 +49,11 @@ class Report(msgspec.Struct, frozen=True):
 def report_of(findings: list[Finding], at: float, faults: tuple[str, ...] = (), generation: int = 0) -> Report:
     by_object: dict[tuple[str, str], list[Finding]] = {}
     for finding in findings:
-        for ref in finding.objects:
-            by_object.setdefault((ref.kind, ref.key), []).append(finding)
+        about = dict.fromkeys((ref.kind, ref.key) for ref in finding.objects)
+        if finding.driver:
+            about[DRIVERS, finding.driver] = None
+        for named in about:
+            by_object.setdefault(named, []).append(finding)
     return Report(at, tuple(findings), {f.id: f for f in findings}, by_object, faults, generation)
 
 
@@ -75,7 +74,7 @@ class Doctor:
         follower.listeners.append(self._observer.saw)
         self._memo: Memo = {}
         self._report = Report()
-        self._resolved: OrderedDict[str, Resolved] = OrderedDict()
+        self._back = LookBack(follower, model, self._findings_at)
         self._pasts: OrderedDict[tuple[str, float], Report] = OrderedDict()
         self._cluster: object = None  # that the observer's knowledge is of
         self._looked_at: tuple[str, int] = ("", 0)
@@ -95,8 +94,16 @@ class Doctor:
     def generation(self) -> int:
         return self._report.generation
 
-    def resolved(self, id_: str) -> Resolved | None:
-        return self._resolved.get(id_)
+    def resolved(self, id_: str, at: float | None = None) -> Resolved | None:
+        """When the finding, which does not hold now (or at `at`), was over; None: the history does not tell.
+
+        That may take seconds in a large cluster, but see `recalls`. Raises StoreUnavailable.
+        """
+        return self._back.resolved(id_, self.report().at if at is None else at, at)
+
+    def recalls(self, id_: str) -> bool:
+        """Whether what is to be said of the finding now is at hand."""
+        return id_ in self._report.by_id or self._back.knows(id_)
 
     def report_at(self, past: Past) -> Report:
         """The findings of a past moment. Raises StoreUnavailable."""
@@ -109,13 +116,22 @@ class Doctor:
             return self._pasts[key]
 
     def _examine_past(self, past: Past) -> Report:
+        return report_of(self._findings_at(past), past.at)
+
+    def _findings_at(self, past: Past, only: frozenset[tuple[str, str]] | None = None) -> list[Finding]:
+        """only: what is of interest; what the history alone knows of other objects is not asked for."""
         gone = observed.missing_pods(past.cluster, Observed())
         begin = past.at - self._thresholds.window
         of = observed.wanted(past.cluster, past.times, begin, gone)
+        if only is not None:
+            of = observed.narrowed(of, only)
         waits = past_waits(self._follower.observations.waits, self._model, past)
         then = observed.read(self._model, of, past.at, self._thresholds, waits)
-        exam = Exam(past.cluster, past.verdicts, past.sync, past.times, then, past.at, self._thresholds)
-        return report_of(diagnose(exam), past.at)
+        lasting = lasted.PastLasting(self._model, past.at, self._observer.lasting)
+        then = msgspec.structs.replace(then, lasting=lasting.since)
+        if only is not None:
+            then = observed.told_of(then, only)
+        return diagnose(Exam(past.cluster, past.verdicts, past.sync, past.times, then, past.at, self._thresholds))
 
     # --- looking ---------------------------------------------------------------------------------------------------
 
@@ -177,33 +193,31 @@ class Doctor:
         with self._follower.world() as world:
             loaded_anew = world.cluster is not self._cluster
             cluster = world.cluster
+            names: list[tuple[str, str]] = []
             if loaded_anew:
-                self._observer.forget()
+                self._observer.begin(world)
+                names = lasted.names(world)
             gone = observed.missing_pods(cluster, self._observer.observed())
             begin = now - self._thresholds.window
             of = observed.wanted(cluster, world.times, begin, gone) if loaded_anew else observed.Wanted(gone=gone)
         try:
             earlier = observed.read(self._model, of, float("inf"), self._thresholds)
+            begun = lasted.read(self._model, names)
         except StoreUnavailable:
             return  # asked again at the next look
         with self._follower.world():
-            self._observer.fill(earlier)
+            self._observer.fill(earlier, begun)
             self._cluster = cluster
             if loaded_anew:
                 self._memo.clear()
 
     def _take(self, findings: list[Finding], faults: tuple[str, ...], now: float) -> None:
         before = self._report
+        findings = [_begun(f, before.by_id.get(f.id)) for f in findings]
         after = report_of(findings, now, faults, before.generation)
         changed = [f for f in findings if (old := before.by_id.get(f.id)) is not f and old != f]
         over = [f for id_, f in before.by_id.items() if id_ not in after.by_id]
-        for finding in over:
-            self._resolved[finding.id] = Resolved(finding, now)
-            self._resolved.move_to_end(finding.id)
-        for finding in changed:
-            self._resolved.pop(finding.id, None)
-        while len(self._resolved) > RESOLVED:
-            self._resolved.popitem(last=False)
+        self._back.saw((f.id for f in changed), (f.id for f in over), before.at)
         # Whoever shows findings has waited for the first look: nobody need be told of it.
         if before.at and (changed or over or faults != before.faults):
             after = msgspec.structs.replace(after, generation=before.generation + 1)
@@ -215,14 +229,31 @@ class Doctor:
             self._memo.clear()  # of claims that are gone
 
 
+# These begin with the first of several objects, each of which may go while the others stay.
+_OF_SEVERAL: Final = frozenset({"claim-missing", "template-missing", "class-missing"})
+
+
+def _begun(finding: Finding, before: Finding | None) -> Finding:
+    """It has held since it was first found, whoever of them is left."""
+    if before is None or finding.code not in _OF_SEVERAL or not before.since < finding.since:
+        return finding
+    return msgspec.structs.replace(finding, since=before.since)
+
+
+_TOPICS: Final[dict[str, Callable[[str], str]]] = {
+    "pods": topics.pod,
+    "podschedulingcontexts": topics.pod,
+    "resourceclaims": topics.claim,
+    "resourceclasses": lambda _: topics.CLASSES,
+    "nodes": lambda _: topics.NODES,
+}
+
+
 def _woken(findings: list[Finding]) -> frozenset[str]:
     woken = {topics.DOCTOR, topics.OVERVIEW}
     for finding in findings[:WOKEN]:
-        for ref in finding.objects:
-            if ref.kind == "pods":
-                woken.add(topics.pod(ref.key))
-            elif ref.kind == "resourceclaims":
-                woken.add(topics.claim(ref.key))
-            elif ref.kind == "resourceclasses":
-                woken.add(topics.CLASSES)
+        if finding.driver:
+            woken.add(topics.DRIVERS)
+        # Pages of the objects beyond these see it with their next beat.
+        woken.update(_TOPICS[ref.kind](ref.key) for ref in finding.objects[:OBJECTS_LISTED] if ref.kind in _TOPICS)
     return frozenset(woken)

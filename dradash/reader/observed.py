@@ -6,7 +6,7 @@ Changes are noted as they come; what was before this process began is read from 
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -14,13 +14,16 @@ import msgspec
 from dradash.kinds.pod import Pod
 from dradash.kinds.registry import MalformedObject, decode
 from dradash.kinds.schedulingcontext import PodSchedulingContext
+from dradash.reader.lasted import Begun, marked
 from dradash.reader.waits import Since
+from dradash.reader.world import World
 from dradash.scheduling.classic.awaiting import Stage
 from dradash.scheduling.classic.negotiation import SeenContext
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.doctor.exam import Observed
+from dradash.scheduling.doctor.lasting import Lasting
 from dradash.scheduling.doctor.thresholds import Thresholds
-from dradash.store.model import HistoryEntry, ReadModel
+from dradash.store.model import SYNC, HistoryEntry, ReadModel
 from dradash.store.replica import Applied
 
 CONTEXTS: Final = "podschedulingcontexts"
@@ -75,18 +78,32 @@ class Observer:
         self._contexts: dict[str, deque[SeenContext]] = {}
         self._statuses: dict[str, deque[float]] = {}
         self._gone: OrderedDict[str, float] = OrderedDict()
+        self.lasting = Lasting()
 
     def observed(self, waits: Since | None = None) -> Observed:
         flapping = {key: run.since for key, run in self._runs.items() if run.since}
-        seen = Observed(contexts=self._contexts, statuses=self._statuses, gone=self._gone, flapping=flapping)
-        return seen if waits is None else msgspec.structs.replace(seen, asked=asked_of(waits))
+        seen = Observed(
+            contexts=self._contexts,
+            statuses=self._statuses,
+            gone=self._gone,
+            flapping=flapping,
+            lasting=self.lasting.since,
+        )
+        return seen if waits is None else told_by(waits, seen)
 
-    def forget(self) -> None:
-        """Everything was loaded anew: what was missed meanwhile is in the history."""
+    def begin(self, world: World) -> None:
+        """Everything was loaded anew: what was missed meanwhile is in the history. Call it with the replica held."""
         self._contexts, self._statuses, self._runs = {}, {}, {}
+        self.lasting = Lasting()
+        for kind, key, obj in marked(world):
+            self.lasting.saw(kind, key, world.times.get(kind, {}).get(key, 0.0), obj)
 
     def saw(self, applied: Applied) -> None:
         change = applied.change
+        if change.type == "DELETED":
+            self.lasting.deleted(change.kind, change.key)
+        elif change.kind != SYNC:
+            self.lasting.saw(change.kind, change.key, change.at, applied.new)
         if change.kind == CONTEXTS:
             new = applied.new if isinstance(applied.new, PodSchedulingContext) else None
             states = self._contexts.setdefault(change.key, deque(maxlen=STATES))
@@ -121,7 +138,7 @@ class Observer:
         if len(self._gone) > GONE:
             self._gone.popitem(last=False)
 
-    def fill(self, earlier: Observed) -> None:
+    def fill(self, earlier: Observed, begun: Begun) -> None:
         """Put what the history knows before what was seen since. Call it with the replica held still."""
         for key, states in earlier.contexts.items():
             since = [s for s in self._contexts.get(key, ()) if not states or s.at > states[-1].at]
@@ -133,6 +150,8 @@ class Observer:
             self._runs["pods", key] = Run.of((*times, *later), self._limits)
         for uid, at in earlier.gone.items():
             self._remember(uid, at)
+        for (kind, key), (uid, marks) in begun.items():
+            self.lasting.began(kind, key, uid, marks)
 
 
 def _claims_differ(old: Pod, new: Pod) -> bool:
@@ -160,6 +179,25 @@ def wanted(
     )
 
 
+def narrowed(of: Wanted, only: Container[tuple[str, str]]) -> Wanted:
+    """Less what is about other objects than these."""
+    return Wanted(
+        contexts=[key for key in of.contexts if (CONTEXTS, key) in only],
+        pods=[key for key in of.pods if ("pods", key) in only],
+        gone=[(uid, key) for uid, key in of.gone if ("pods", key) in only],
+    )
+
+
+def told_of(seen: Observed, only: Container[tuple[str, str]]) -> Observed:
+    """As if nothing was known of other objects than these: what asks for it would be read from the history."""
+    return msgspec.structs.replace(
+        seen,
+        asked=lambda pod, claim: seen.asked(pod, claim) if ("pods", pod) in only else 0.0,
+        standing=lambda pod: seen.standing(pod) if ("pods", pod) in only else None,
+        lasting=lambda kind, key, mark: seen.lasting(kind, key, mark) if (kind, key) in only else 0.0,
+    )
+
+
 def missing_pods(cluster: Cluster, known: Observed) -> list[tuple[str, str]]:
     """(UID, key) of pods that claims are reserved for, which do not exist, and of which it is not known since when."""
     found = {
@@ -183,11 +221,13 @@ def read(model: ReadModel, of: Wanted, end: float, limits: Thresholds, waits: Si
         gone={uid: _gone(model, uid, key, end) for uid, key in of.gone},
         flapping={key: run.since for key, run in runs.items() if run.since},
     )
-    return seen if waits is None else msgspec.structs.replace(seen, asked=asked_of(waits))
+    return seen if waits is None else told_by(waits, seen)
 
 
-def asked_of(waits: Since) -> Callable[[str, str], float]:
-    return lambda pod, claim: waits.since(pod, Stage.ANSWER, claim)
+def told_by(waits: Since, seen: Observed) -> Observed:
+    return msgspec.structs.replace(
+        seen, asked=lambda pod, claim: waits.since(pod, Stage.ANSWER, claim), standing=waits.standing
+    )
 
 
 def _contexts(entries: Sequence[HistoryEntry]) -> list[SeenContext]:

@@ -16,6 +16,8 @@ from dradash.reader.waits import Since
 from dradash.reader.world import World
 from dradash.scheduling.classic.awaiting import SCHEDULER, Awaited, Stage, awaited
 from dradash.scheduling.classic.claims import driver_of
+from dradash.scheduling.classic.invariants import Invariant, broken
+from dradash.scheduling.classic.standing import NOTHING, Standing
 from dradash.scheduling.classic.waiting import OWED
 
 KIND: Final = "podschedulingcontexts"
@@ -35,7 +37,7 @@ STATES: Final = (
 class Talk(msgspec.Struct, frozen=True):
     """One negotiation as it stands. moves: what is awaited, the longest wait first.
 
-    since: Unix seconds of the longest wait, 0.0 where it is not known.
+    since: Unix seconds of the longest wait, 0.0 where it is not known. standing: its states up to this one.
     """
 
     key: str
@@ -46,6 +48,7 @@ class Talk(msgspec.Struct, frozen=True):
     moves: tuple[Awaited, ...]
     state: str
     since: float
+    standing: Standing = NOTHING
 
     @property
     def asked(self) -> dict[str, float]:
@@ -57,12 +60,17 @@ def talk(world: World, key: str, context: PodSchedulingContext, waits: Since) ->
     """waits: who knows since when each move is awaited; where it does not, the last change must do."""
     cluster = world.cluster
     pod = cluster.pods.get(key)
+    changed = world.times.get(KIND, {}).get(key, 0.0)
+    standing = waits.standing(key)
+    if standing is None or standing.uid != context.uid:
+        standing = NOTHING.after(changed, context)
     claims = claims_by_entry(key, cluster)
     drivers = {name: driver_of(claim, cluster) for name, claim in claims.items() if claim is not None}
     if pod is None:
-        return Talk(key, context, None, claims, drivers, (), NO_POD, world.times.get(KIND, {}).get(key, 0.0))
+        return Talk(key, context, None, claims, drivers, (), NO_POD, changed, standing)
     if pod.spec.node_name:
-        return Talk(key, context, pod, claims, drivers, (), BOUND, world.times.get("pods", {}).get(key, 0.0))
+        bound = world.times.get("pods", {}).get(key, 0.0)
+        return Talk(key, context, pod, claims, drivers, (), BOUND, bound, standing)
     moves = list(awaited(context, claims, drivers, partial(_since, world, key, waits)))
     if not moves and claims and all(c is not None and c.status.allocation is not None for c in claims.values()):
         since = _since(world, key, waits, Stage.FINISH, "")
@@ -70,7 +78,13 @@ def talk(world: World, key: str, context: PodSchedulingContext, waits: Since) ->
     moves.sort(key=lambda m: m.since or LATE)
     stages = {m.stage for m in moves}
     state = next((s for s in _WORST_FIRST if s in stages), Stage.FINISH if stages else Stage.ANSWER)
-    return Talk(key, context, pod, claims, drivers, tuple(moves), str(state), moves[0].since if moves else 0.0)
+    since = moves[0].since if moves else 0.0
+    return Talk(key, context, pod, claims, drivers, tuple(moves), str(state), since, standing)
+
+
+def rules_broken(talk: Talk, now: float) -> tuple[Invariant, ...]:
+    """What must not be in it. now: Unix seconds."""
+    return broken(talk.context, talk.pod, talk.claims, talk.standing, drivers=talk.drivers, now=now, asked=talk.asked)
 
 
 def _since(world: World, key: str, waits: Since, stage: Stage, claim: str) -> float:

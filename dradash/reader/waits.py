@@ -17,6 +17,7 @@ from dradash.reader.entries import claim_names, claims_by_entry
 from dradash.reader.histories import seen_claims, seen_contexts
 from dradash.reader.world import World
 from dradash.scheduling.classic.awaiting import Stage
+from dradash.scheduling.classic.standing import Standing
 from dradash.scheduling.classic.waiting import Waiting, replayed
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.rfc3339 import seconds
@@ -38,7 +39,11 @@ class Since(Protocol):
     """0.0: not known."""
 
     def since(self, pod: str, stage: Stage, claim: str) -> float: ...
+
     def claim_since(self, claim: ResourceClaim) -> float: ...
+
+    def standing(self, pod: str) -> Standing | None:
+        """Of the pod's negotiation; None: not known."""
 
 
 class Due(msgspec.Struct, frozen=True):
@@ -132,6 +137,10 @@ class Waits:
         waiting = self.negotiations.get(pod)
         return waiting.since(stage, claim) if waiting else 0.0
 
+    def standing(self, pod: str) -> Standing | None:
+        waiting = self.negotiations.get(pod)
+        return waiting.standing if waiting else None
+
     def claim_since(self, claim: ResourceClaim) -> float:
         due = self.dues.get(claim.key)
         return due.since if due else 0.0
@@ -161,12 +170,18 @@ class PastWaits:
         self._dues: dict[str, Due | None] = {}
 
     def since(self, pod: str, stage: Stage, claim: str) -> float:
+        return self._waiting(pod).since(stage, claim)
+
+    def standing(self, pod: str) -> Standing | None:
+        return self._waiting(pod).standing
+
+    def _waiting(self, pod: str) -> Waiting:
         live = self._live.negotiations.get(pod)
         if live is not None and live.at <= self._at:
-            return live.since(stage, claim)
+            return live
         if pod not in self._negotiations:
             self._negotiations[pod] = self._read(pod)
-        return self._negotiations[pod].since(stage, claim)
+        return self._negotiations[pod]
 
     def _read(self, key: str) -> Waiting:
         pod = self._past.cluster.pods.get(key)

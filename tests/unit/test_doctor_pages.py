@@ -12,6 +12,7 @@ from django.test import Client
 
 from dradash.reader import current, topics
 from dradash.reader.doctor import Doctor
+from dradash.reader.moment import show
 from dradash.scheduling.doctor import diagnose
 from dradash.scheduling.doctor.finding import Finding, Ref, Severity
 from dradash.scheduling.doctor.rules import RULES
@@ -65,19 +66,19 @@ def only(scene: Scene, code: str, now: float = LATER) -> Finding:
 # --- looking ---------------------------------------------------------------------------------------------------------
 
 
-def test_what_is_over_is_remembered_with_when(scene: Scene) -> None:
+def test_what_is_over_is_told_with_when(scene: Scene) -> None:
     finding = only(scene, "claim-missing")
+    scene.now = LATER
     scene.put(build.claim("none", "ml"))
     scene.look()
     report = scene.web.doctor.look(LATER + 10)
     assert finding.id not in report.by_id
     resolved = scene.web.doctor.resolved(finding.id)
     assert resolved is not None
-    assert (resolved.finding, resolved.at) == (finding, LATER + 10)
+    assert (resolved.finding, resolved.at) == (finding, LATER + 1)
     scene.delete(build.claim("none", "ml"))
     scene.look()
     assert finding.id in scene.web.doctor.look(LATER + 4000).by_id
-    assert scene.web.doctor.resolved(finding.id) is None
 
 
 def test_pages_are_woken_only_when_findings_differ(scene: Scene) -> None:
@@ -201,9 +202,10 @@ def test_a_finding_says_what_to_do_and_how_to_see_it(scene: Scene) -> None:
 
 def test_a_resolved_finding_still_answers(scene: Scene) -> None:
     finding = only(scene, "claim-missing")
+    scene.now = LATER
     scene.put(build.claim("none", "ml"))
     scene.look()
-    scene.web.doctor.look(LATER)
+    scene.web.doctor.look(scene.now)
     page = get(f"/doctor/{finding.id}")
     assert "Resolved" in page
     assert "does not hold any more" in page
@@ -211,7 +213,7 @@ def test_a_resolved_finding_still_answers(scene: Scene) -> None:
 
 
 def test_a_finding_of_another_time_says_what_it_is_about(scene: Scene) -> None:
-    assert "has not seen it hold" in get("/doctor/claim-missing.0123456789ab")
+    assert "the history does not show that it did" in get("/doctor/claim-missing.0123456789ab012345")
     assert "No finding" in get("/doctor/nonsense", 404)
 
 
@@ -232,8 +234,11 @@ def test_a_finding_of_the_past_is_answered_by_the_past_alone(scene: Scene) -> No
     scene.web.doctor.look(LATER)
     assert "For <time" in get(f"/doctor/{finding.id}?at=2026-11-30T04:01:00Z")
     after = get(f"/doctor/{finding.id}?at=2026-11-30T04:01:50Z")
-    assert "does not hold at the moment" in after
-    assert "Resolved" not in after
+    assert "did not hold any more at the moment" in after
+    assert "Resolved" in after
+    early = get(f"/doctor/{finding.id}?at=2026-11-30T04:00:05Z")
+    assert "does not hold at the moment" in early
+    assert "Resolved" not in early
 
 
 def test_the_pages_of_the_objects_show_their_own_findings(scene: Scene) -> None:
@@ -259,6 +264,100 @@ def test_the_page_of_a_class_shows_its_findings(scene: Scene) -> None:
     assert topics.CLASSES in heard.topics
     assert "matches no node" in get("/classes/tpu")
     assert "The doctor says" not in get("/classes/gpu")
+
+
+TALK = build.pod("talk", "ml", claims={"gpu": "wanted"})
+TALKED_ABOUT = ("/nodes/node-0", "/ns/ml/negotiations/talk", "/ns/ml/pods/talk", "/drivers/gpu.example.com")
+STRANGE = "The selected node node-0 is not among the potential nodes."
+
+
+def talk_of(node: str) -> build.Obj:
+    return build.context(TALK, potential=["node-0", "other"], selected=node)
+
+
+@pytest.mark.parametrize("path", TALKED_ABOUT)
+async def test_a_finding_comes_and_goes_on_the_open_page_of_each_object(scene: Scene, path: str) -> None:
+    claim = build.claim("wanted", "ml")
+    scene.put(TALK, claim, talk_of("node-0"))
+    scene.look()
+    scene.web.doctor.look(scene.now)
+    assert "The doctor says" not in get(path)
+    socket = Socket(path)
+    assert await socket.open()
+    await socket.receive()
+    scene.put(build.context(TALK, potential=["other"], selected="node-0", unsuitable={"gpu": ["node-0"]}))
+    scene.look()
+    scene.web.doctor.look(scene.now + 60)
+    heard = ""
+    while "The doctor says" not in heard:
+        heard = await socket.receive()
+    assert 'href="/doctor/selected-' in heard
+    scene.delete(TALK, claim, talk_of("node-0"))
+    scene.put(TALK, claim, talk_of("other"))
+    scene.look()
+    scene.web.doctor.look(scene.now)
+    while 'id="findings" class="block" hx-swap-oob="true"></div>' not in heard:
+        heard = await socket.receive()
+    await socket.close()
+    channel_layers.backends.clear()
+
+
+@pytest.mark.parametrize("path", TALKED_ABOUT[:3])
+def test_the_page_of_a_past_moment_has_the_findings_of_then(scene: Scene, path: str) -> None:
+    scene.put(TALK, build.claim("wanted", "ml"), build.context(TALK, potential=["other"], selected="node-0"))
+    then = scene.now
+    scene.now += 100
+    scene.put(talk_of("node-0"))
+    scene.look()
+    scene.web.doctor.look(scene.now)
+    assert STRANGE in get(f"{path}?at={show(then + 50)}")
+    assert STRANGE not in get(f"{path}?at={show(scene.now)}")
+    assert STRANGE not in get(path)
+
+
+def test_what_the_doctor_says_of_a_negotiation_is_not_said_twice(scene: Scene) -> None:
+    scene.put(TALK, build.claim("wanted", "ml"), build.context(TALK, potential=["other"], selected="node-0"))
+    scene.look()
+    page = "/ns/ml/negotiations/talk"
+    assert (get(page).count(STRANGE), "Broken rules" in get(page)) == (1, True)
+    scene.web.doctor.look(scene.now)
+    assert (get(page).count(STRANGE), "Broken rules" in get(page)) == (1, False)
+
+
+def test_every_one_of_many_objects_shows_what_is_about_it(scene: Scene) -> None:
+    many = [build.claim(f"many-{i:02}", "ml", resource_class="none") for i in range(30)]
+    scene.put(*many)
+    scene.look()
+    finding = only(scene, "class-missing")
+    for number in (0, 29):
+        assert "ResourceClass none does not exist" in get(f"/ns/ml/claims/many-{number:02}")
+    assert "The first 20 of 31." in get(f"/doctor/{finding.id}")
+    (row,) = Client().get("/api/v1/findings?code=class-missing").json()["items"]
+    assert (len(row["objects"]), row["total"]) == (20, 31)
+
+
+def test_more_findings_than_have_room_are_one_link_away(scene: Scene) -> None:
+    pods = [build.pod(f"far-{i}", "ml", claims={"gpu": f"far-{i}"}) for i in range(8)]
+    contexts = [build.context(p, potential=["other"], selected="node-0") for p in pods]
+    scene.put(*pods, *(build.claim(f"far-{i}", "ml") for i in range(8)), *contexts)
+    scene.look()
+    scene.web.doctor.look(scene.now)
+    assert re.search(r'href="/doctor\?about=nodes%2Fnode-0">3 more</a>', get("/nodes/node-0"))
+    listed = get("/doctor?about=nodes%2Fnode-0")
+    assert listed.count("is not among the potential nodes") == 8
+    assert "Only what is about Node" in listed
+    assert "Nothing is found about it." in get("/doctor?about=nodes%2Fnode-9")
+    assert 'name="about" value="nodes/node-0"' in listed
+
+
+def test_the_findings_of_a_driver_are_listed_by_its_name(scene: Scene) -> None:
+    scene.put(TALK, build.claim("wanted", "ml"), build.context(TALK, potential=["other"], selected="node-0"))
+    scene.look()
+    scene.web.doctor.look(scene.now)
+    page = get("/doctor?about=drivers%2Fgpu.example.com")
+    assert STRANGE in page
+    assert "Only what is about Driver" in page
+    assert "The doctor says" not in get("/drivers/nic.example.com", 404)
 
 
 def test_a_healthy_cluster_is_told_so() -> None:

@@ -10,6 +10,7 @@ from dradash.kinds.pod import Pod
 from dradash.kinds.schedulingcontext import PodSchedulingContext
 from dradash.scheduling.classic.invariants import Invariant, InvariantCode, broken
 from dradash.scheduling.classic.negotiation import SeenContext
+from dradash.scheduling.classic.standing import NODES, NOTHING, stood
 from tests import build
 
 POD = build.pod("pod", claims={"gpu": "claim"})
@@ -34,7 +35,7 @@ def found(
         now_is,
         cast(Pod, build.struct(pod)) if pod else None,
         {"gpu": cast(ResourceClaim, build.struct(claim))},
-        [SeenContext(at, c) for at, c in before],
+        stood(SeenContext(at, c) for at, c in before),
         drivers={"gpu": "gpu.example.com"},
         now=now,
     )
@@ -62,6 +63,29 @@ def test_a_selected_node_that_is_unsuitable_is_named_since_it_is() -> None:
     (one,) = found(again, (1.0, wrong), (2.0, fine), (3.0, wrong), (4.0, again))
     assert (one.code, one.since) == (InvariantCode.SELECTED_UNSUITABLE, 3.0)
     assert ("resourceclaims", "default/claim") in one.objects
+
+
+def test_a_claim_for_which_every_proposed_node_is_refused_is_named_since_then() -> None:
+    some, every = context(["a", "b"], "", {"gpu": ["a"]}), context(["a", "b"], "", {"gpu": ["b", "a"]})
+    assert found(some, (1.0, some)) == ()
+    (one,) = found(every, (1.0, some), (2.0, every), (3.0, every))
+    assert (one.code, one.since, one.subject) == (InvariantCode.NOTHING_LEFT, 2.0, "gpu")
+    assert one.text == "gpu.example.com finds all 2 proposed nodes unsuitable for claim gpu."
+    (only,) = found(context(["a"], "", {"gpu": ["a"]}))
+    assert "finds the only proposed node unsuitable" in only.text
+
+
+def test_since_when_does_not_move_however_long_it_goes_on() -> None:
+    standing = NOTHING
+    asked, refused = context(["a"], "b", {"gpu": []}), context(["a"], "a", {"gpu": ["a"]})
+    for round_ in range(5000):
+        standing = standing.after(10.0 * round_, asked).after(10.0 * round_ + 5.0, refused)
+    assert (standing.refused["a"].count, standing.refused["a"].since) == (5000, 5.0)
+    many = NOTHING
+    for number in range(2 * NODES):
+        many = many.after(float(number), context([], f"n{number}", {"gpu": [f"n{number}"]}))
+    assert len(many.refused) == NODES
+    assert many.refused["n0"].since == 0.0
 
 
 def test_an_allocated_claims_old_answer_breaks_nothing() -> None:

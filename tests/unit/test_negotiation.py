@@ -115,7 +115,6 @@ def test_an_unsuitable_selection_is_the_schedulers_to_change() -> None:
     seen = contexts({"potential": NODES, "selected": "node-1", "unsuitable": {"gpu": ["node-1"]}})
     result = negotiate(seen, claims(gpu=[(0.0, build.claim("gpu-claim"))]), DRIVERS)
     assert [a.actor for a in result.awaited] == ["scheduler"]
-    assert result.warnings == ("The selected node node-1 is unsuitable for claim gpu.",)
 
 
 def test_a_driver_that_refuses_every_node_must_make_room() -> None:
@@ -124,17 +123,6 @@ def test_a_driver_that_refuses_every_node_must_make_room() -> None:
     assert ("gpu.example.com", "make room: it refuses every proposed node") in [
         (a.actor, a.what) for a in result.awaited
     ]
-    assert "Every potential node is unsuitable for claim gpu." in result.warnings
-
-
-def test_a_selected_node_that_was_never_proposed_is_told() -> None:
-    result = negotiate(contexts({"potential": NODES, "selected": "elsewhere"}), PENDING, DRIVERS)
-    assert result.warnings == ("The selected node elsewhere is not among the potential nodes.",)
-
-
-def test_a_full_list_of_potential_nodes_is_told_to_be_a_part() -> None:
-    (warning,) = negotiate(contexts({"potential": [f"node-{i}" for i in range(128)]}), PENDING, DRIVERS).warnings
-    assert "128" in warning
 
 
 def test_a_claim_is_given_back_and_moved() -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import msgspec
 import yaml
 
+from dradash.reader.waits import Waits
 from dradash.scheduling import nodeset
 from dradash.scheduling.cluster import Cluster
+from dradash.scheduling.doctor.negotiations import id_of
 from dradash.scheduling.status import Code
 from dradash.scheduling.verdict import Choice, ClaimRef, HintNote, Outcome, Step, Verdict
 from dradash.store.model import HistoryEntry
@@ -163,8 +165,15 @@ def test_a_pod_that_is_gone_is_shown_as_it_was() -> None:
 
 
 def test_a_negotiation_without_history_still_shows_its_state() -> None:
-    view = shown(World(POD, build.claim("c"), build.context(POD, potential=["a"], selected="b")))
-    assert view.negotiation.warnings == ("The selected node b is not among the potential nodes.",)
+    world = World(POD, build.claim("c"), build.context(POD, potential=["a"], selected="b"))
+    facts = pod.gather(world, "default/p", waits=Waits(), now=build.NOW)
+    assert facts is not None
+    view = pod.present(facts, NO_HISTORY, {}, world.cluster.nodes.names)
+    assert view.rules == ("The selected node b is not among the potential nodes.",)
+    (rule,) = facts.rules
+    assert facts.context is not None
+    told = pod.present(facts, NO_HISTORY, {}, world.cluster.nodes.names, {id_of(rule, facts.context)})
+    assert told.rules == (), "the finding on the page says it already"
 
 
 # --- claim -----------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from dradash.kinds.claim import ResourceClaim
-from dradash.kinds.schedulingcontext import NODE_LIST_MAX_SIZE, PodSchedulingContext
+from dradash.kinds.schedulingcontext import PodSchedulingContext
 from dradash.scheduling.classic.awaiting import SCHEDULER, Awaited, awaited
 from dradash.scheduling.classic.waiting import replayed
 
@@ -78,7 +78,6 @@ class Round(msgspec.Struct, frozen=True):
 class Negotiation(msgspec.Struct, frozen=True):
     rounds: tuple[Round, ...] = ()
     awaited: tuple[Awaited, ...] = ()
-    warnings: tuple[str, ...] = ()  # what should not be, such as a selected node that was never proposed
 
 
 def nodes_count(count: int) -> str:
@@ -181,7 +180,7 @@ def claim_turns(
 def negotiate(
     contexts: Sequence[SeenContext], claims: Mapping[str, Sequence[SeenClaim]], drivers: Mapping[str, str]
 ) -> Negotiation:
-    """Rounds, what is awaited, and what is wrong.
+    """Rounds, and what is awaited. What is wrong with it: see invariants.
 
     contexts and claims: states in order of time, the one in force first. claims, drivers: by the pod's name for it.
     """
@@ -194,7 +193,6 @@ def negotiate(
     return Negotiation(
         rounds=tuple(_rounds(turns)),
         awaited=tuple(awaited(context, latest, drivers, replayed(contexts, claims).since)) if context else (),
-        warnings=tuple(_warnings(context, latest)) if context else (),
     )
 
 
@@ -268,22 +266,3 @@ def _begins_round(turn: Turn, current: Sequence[Turn]) -> bool:
         # The nodes and the selection of one write belong together.
         return TurnKind.SELECTED in kinds and current[-1].kind is not TurnKind.PROPOSED
     return False
-
-
-def _warnings(context: PodSchedulingContext, claims: Mapping[str, ResourceClaim | None]) -> Iterator[str]:
-    selected, potential = context.spec.selected_node, context.spec.potential_nodes
-    if selected and potential and selected not in potential:
-        yield f"The selected node {selected} is not among the potential nodes."
-    for status in context.status.resource_claims:
-        claim = claims.get(status.name)
-        if claim is not None and claim.status.allocation is not None:
-            continue
-        if selected and selected in status.unsuitable_nodes:
-            yield f"The selected node {selected} is unsuitable for claim {status.name}."
-        if potential and set(potential) <= set(status.unsuitable_nodes):
-            yield f"Every potential node is unsuitable for claim {status.name}."
-    if len(potential) >= NODE_LIST_MAX_SIZE:
-        yield (
-            f"potentialNodes holds at most {NODE_LIST_MAX_SIZE} nodes: if more of them fit, the scheduler proposed a "
-            "random part of them."
-        )

@@ -8,20 +8,12 @@ from typing import Final, Protocol
 from dradash.kinds.claim import ResourceClaim
 from dradash.kinds.schedulingcontext import PodSchedulingContext
 from dradash.scheduling.classic.awaiting import Stage, awaited
+from dradash.scheduling.classic.standing import NOTHING, ContextState
 from dradash.scheduling.rfc3339 import seconds
 
 OWED: Final = (Stage.ANSWER, Stage.ALLOCATE)  # by the driver: a selection before the answer does not stop the clock
 
 Claims = Mapping[str, ResourceClaim | None]  # by the pod's name for it; None: not known
-
-
-class ContextState(Protocol):
-    """negotiation.SeenContext."""
-
-    @property
-    def at(self) -> float: ...
-    @property
-    def context(self) -> PodSchedulingContext | None: ...
 
 
 class ClaimState(Protocol):
@@ -42,6 +34,7 @@ class Waiting:
 
     def __init__(self) -> None:
         self.at = 0.0
+        self.standing = NOTHING
         self._context: PodSchedulingContext | None = None
         self._asked = 0.0
         self._selected = 0.0
@@ -55,6 +48,7 @@ class Waiting:
             self._asked, self._selected, self._since, before = 0.0, 0.0, {}, None
             self._known = set()
         self.at, self._context = at, context
+        self.standing = self.standing.after(at, context)
         if context is None:
             return
         selected = context.spec.selected_node

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from dradash.kinds.claim import IMMEDIATE, ConsumerReference, ResourceClaim
 from dradash.scheduling.classic.claims import driver_of
+from dradash.scheduling.doctor import lasting
 from dradash.scheduling.doctor.exam import Exam, count, created, identity
 from dradash.scheduling.doctor.finding import Finding, Ref
 from dradash.scheduling.rfc3339 import seconds
@@ -13,9 +14,8 @@ from dradash.scheduling.rfc3339 import seconds
 
 def check(exam: Exam) -> Iterator[Finding]:
     idle_before = exam.now - exam.thresholds.idle
-    times = exam.times.get("resourceclaims", {})
     pods_known = "pods" in exam.readable
-    for key, claim in exam.cluster.claims.items():
+    for claim in exam.cluster.claims.values():
         status = claim.status
         if claim.metadata.deletion_timestamp is not None:
             yield from _held(exam, claim, pods_known=pods_known)
@@ -25,13 +25,13 @@ def check(exam: Exam) -> Iterator[Finding]:
             if claim.spec.allocation_mode == IMMEDIATE:
                 yield from _late(exam, claim, "immediate-unallocated", exam.thresholds.immediate)
         elif not status.reserved_for:
-            since = times.get(key, 0.0) or created(claim)
+            since = _since(exam, claim, lasting.IDLE)
             if since <= idle_before:
                 yield _idle(exam, claim, since)
         if status.reserved_for:
             if pods_known:
                 yield from _gone(exam, claim)
-            if len(status.reserved_for) > 1 and status.allocation is not None and not status.allocation.shareable:
+            if lasting.is_overshared(claim):
                 yield _overshared(exam, claim)
 
 
@@ -67,13 +67,13 @@ def _idle(exam: Exam, claim: ResourceClaim, since: float) -> Finding:
     return finding
 
 
-def _changed(exam: Exam, claim: ResourceClaim) -> float:
-    return exam.changed("resourceclaims", claim.key) or created(claim)
+def _since(exam: Exam, claim: ResourceClaim, mark: str) -> float:
+    return exam.lasts("resourceclaims", claim.key, mark) or created(claim)
 
 
 def _late(exam: Exam, claim: ResourceClaim, code: str, least: float) -> Iterator[Finding]:
     immediate = code == "immediate-unallocated"
-    since = created(claim) if immediate else _changed(exam, claim)
+    since = created(claim) if immediate else _since(exam, claim, lasting.RETURNING)
     if not exam.for_longer(since, least):
         return
     driver = driver_of(claim, exam.cluster) or f"the driver of class {claim.spec.resource_class_name}"
@@ -86,7 +86,7 @@ def _late(exam: Exam, claim: ResourceClaim, code: str, least: float) -> Iterator
 
 
 def _held(exam: Exam, claim: ResourceClaim, *, pods_known: bool) -> Iterator[Finding]:
-    since = seconds(claim.metadata.deletion_timestamp) or _changed(exam, claim)
+    since = seconds(claim.metadata.deletion_timestamp) or created(claim)
     if not exam.for_longer(since, exam.thresholds.deleting):
         return
     holds = []
@@ -129,8 +129,10 @@ def _gone(exam: Exam, claim: ResourceClaim) -> Iterator[Finding]:
         if state not in ("gone", "finished"):
             continue
         key = exam.cluster.pods_by_uid.get(ref.uid, f"{claim.namespace}/{ref.name}")
-        changed = exam.changed("pods", key) if state == "finished" else exam.observed.gone.get(ref.uid, 0.0)
-        since = max(changed, created(claim)) if changed else _changed(exam, claim)
+        over = (
+            exam.lasts("pods", key, lasting.FINISHED) if state == "finished" else exam.observed.gone.get(ref.uid, 0.0)
+        )
+        since = max(over, created(claim)) if over else _since(exam, claim, lasting.reserved(ref.uid))
         if exam.for_longer(since, exam.thresholds.released):
             how = "has finished" if state == "finished" else "does not exist any more"
             sentence = f"ResourceClaim {claim.key} is reserved for pod {ref.name}, which {how}."
@@ -143,4 +145,5 @@ def _overshared(exam: Exam, claim: ResourceClaim) -> Finding:
     sentence = f"ResourceClaim {claim.key} is not shareable, but reserved by {count(len(refs), 'consumer')}."
     by_uid = exam.cluster.pods_by_uid
     objects = tuple(Ref("pods", by_uid[r.uid]) for r in refs if r.uid in by_uid)
-    return _about(exam, claim, "reserved-by-several", sentence, _changed(exam, claim), objects)
+    since = _since(exam, claim, lasting.SEVERAL)
+    return _about(exam, claim, "reserved-by-several", sentence, since, objects)

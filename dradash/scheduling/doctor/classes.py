@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dradash.scheduling.doctor import lasting
 from dradash.scheduling.doctor.exam import Exam, created, identity
 from dradash.scheduling.doctor.finding import Finding, Ref
 from dradash.scheduling.nodetable import InvalidSelector
@@ -24,7 +25,7 @@ def check(exam: Exam) -> Iterator[Finding]:
             (identity(resource_class),),
             sentence,
             (Ref("resourceclasses", key),),
-            exam.changed("resourceclasses", key) or created(resource_class),
+            exam.lasts("resourceclasses", key, lasting.filters(resource_class)) or created(resource_class),
             resource_class=key,
             driver=resource_class.driver_name,
         )

@@ -15,8 +15,9 @@ _HEAD: Final = """\
 
 `/doctor` lists what is wrong in the cluster. Each finding has a code, one sentence, the objects, since when, what to do
 and a kubectl command that shows it. Its address, `/doctor/<code>.<digest>`, stays the same for as long as it is the
-same trouble with the same object (by UID), so it can be linked and alerted on; when it is over, the page says since
-when.
+same trouble with the same object (by UID), so it can be linked and alerted on. When it is over, the page says since
+when, as far back as the history reaches, also after a restart (decisions/0012-findings-that-are-over.md). Since when it
+holds does not move while it holds.
 
 A check is left out while a kind that it needs cannot be read: unknown is not absent.
 

@@ -10,8 +10,9 @@ import msgspec
 from dradash.kinds.meta import KubeObject
 from dradash.kinds.pod import Pod
 from dradash.scheduling.classic.negotiation import SeenContext
+from dradash.scheduling.classic.standing import Standing
 from dradash.scheduling.cluster import Cluster
-from dradash.scheduling.doctor.finding import OBJECTS_LISTED, Finding, Ref, finding_id, get
+from dradash.scheduling.doctor.finding import OBJECTS_KEPT, Finding, Ref, finding_id, get
 from dradash.scheduling.doctor.rules import RULES
 from dradash.scheduling.doctor.thresholds import Thresholds
 from dradash.scheduling.rfc3339 import seconds
@@ -37,15 +38,19 @@ class Observed(msgspec.Struct, frozen=True):
 
     contexts: recent states of a PodSchedulingContext by its key, oldest first. statuses: by a pod's key, when its
     resourceClaimStatuses changed. gone: UID of a pod that is gone -> since when. asked: (key of a pod, its name for a
-    claim) -> since when the driver owes an answer or an allocation, 0.0: not known to. flapping: (kind, key) of a
-    context or a pod -> the first of the changes that followed each other too quickly, without a pause since.
+    claim) -> since when the driver owes an answer or an allocation, 0.0: not known to. standing: key of a pod -> its
+    negotiation up to now, None: not known. flapping: (kind, key) of a
+    context or a pod -> the first of the changes that followed each other too quickly, without a pause since. lasting:
+    (kind, key, mark of doctor/lasting.py) -> since when the object shows it without a break, 0.0: not known to.
     """
 
     contexts: Mapping[str, Sequence[SeenContext]] = {}
     statuses: Mapping[str, Sequence[float]] = {}
     gone: Mapping[str, float] = {}
     asked: Callable[[str, str], float] = lambda _pod, _claim: 0.0
+    standing: Callable[[str], Standing | None] = lambda _pod: None
     flapping: Mapping[tuple[str, str], float] = {}
+    lasting: Callable[[str, str, str], float] = lambda _kind, _key, _mark: 0.0
 
 
 # Findings of the run before, by code and key, with what they were made from: they are made again only if that differs.
@@ -82,6 +87,10 @@ class Exam:
         """When the object last changed, 0.0 when that is not known."""
         return self.times.get(kind, {}).get(key, 0.0)
 
+    def lasts(self, kind: str, key: str, mark: str) -> float:
+        """Since when the object shows the mark without a break; when it last changed where that is not known."""
+        return self.observed.lasting(kind, key, mark) or self.changed(kind, key)
+
     def verdict(self, pod: Pod) -> Verdict | None:
         verdict = self.verdicts.get(pod.key)
         return verdict if verdict is not None and verdict.uid == pod.uid else None
@@ -112,11 +121,11 @@ class Exam:
         refs = tuple(objects)
         rule = RULES[code]
         return Finding(
-            id=finding_id(code, *identity),
+            id=finding_id(code, refs[0], *identity),
             code=code,
             severity=rule.severity,
             sentence=sentence if len(sentence) <= LONGEST else f"{sentence[:LONGEST]}…",
-            objects=refs[:OBJECTS_LISTED],
+            objects=refs[:OBJECTS_KEPT],
             total=len(refs),
             since=since,
             remedy=remedy or rule.remedy,

@@ -11,7 +11,10 @@ import msgspec
 from dradash.kinds.registry import KINDS
 
 ID_DIGITS: Final = 12
-OBJECTS_LISTED: Final = 20
+NAME_DIGITS: Final = 6
+OBJECTS_KEPT: Final = 5000  # of one finding; their pages show it
+DRIVERS: Final = "drivers"  # stands for a plural: a driver has no object, its key is its name
+OBJECTS_LISTED: Final = 20  # on its own page and in the API
 
 
 class Severity(enum.StrEnum):
@@ -31,7 +34,7 @@ class Ref(msgspec.Struct, frozen=True):
 class Finding(msgspec.Struct, frozen=True):
     """id: `<code>.<digest>`, the same for as long as it is the same trouble with the same object.
 
-    objects: the first is what it is about, at most OBJECTS_LISTED; total: of how many there are.
+    objects: the first is what it is about, at most OBJECTS_KEPT; total: of how many there are.
     since: Unix seconds, 0.0 when the data does not say. command: arguments of the kubectl call that shows it.
     """
 
@@ -49,14 +52,30 @@ class Finding(msgspec.Struct, frozen=True):
     driver: str = ""
 
 
-def finding_id(code: str, *identity: str) -> str:
-    """identity: the object's UID (its kind and key when it has none), and what tells two findings on it apart."""
-    text = "\0".join((code, *identity)).encode("utf-8", "surrogatepass")
-    return f"{code}.{hashlib.blake2b(text, digest_size=ID_DIGITS // 2).hexdigest()}"
+def finding_id(code: str, about: Ref, *identity: str) -> str:
+    """about: the object. identity: its UID (kind and key when it has none), and what tells two findings on it apart.
+
+    The last digits tell `about` again: that is how a finding that is over is found in the history.
+    """
+    return f"{code}.{_digest(ID_DIGITS, code, *identity)}{name_digits(about.kind, about.key)}"
 
 
 def code_of(id_: str) -> str:
     return id_.rpartition(".")[0]
+
+
+def name_digits(kind: str, key: str) -> str:
+    """Of the object that the finding with such an id is about."""
+    return _digest(NAME_DIGITS, kind, key)
+
+
+def name_digits_of(id_: str) -> str:
+    return id_[-NAME_DIGITS:]
+
+
+def _digest(digits: int, *parts: str) -> str:
+    text = "\0".join(parts).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(text, digest_size=digits // 2).hexdigest()
 
 
 # The plain resource name is ambiguous where a cluster serves several groups with it.

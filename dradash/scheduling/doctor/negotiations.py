@@ -11,14 +11,16 @@ from dradash.kinds.schedulingcontext import PodSchedulingContext
 from dradash.scheduling.classic.claims import claim_name, driver_of
 from dradash.scheduling.classic.invariants import Invariant, InvariantCode, Limits, broken
 from dradash.scheduling.classic.negotiation import SeenContext
+from dradash.scheduling.classic.standing import stood
 from dradash.scheduling.doctor.exam import Exam, created, identity
-from dradash.scheduling.doctor.finding import Finding, Ref
+from dradash.scheduling.doctor.finding import Finding, Ref, finding_id
 
 CONTEXTS: Final = "podschedulingcontexts"
 # Invariant -> code, and how long it may be so (a name in Thresholds; "": at once).
 CODES: Final = {
     InvariantCode.SELECTED_NOT_POTENTIAL: ("selected-not-potential", ""),
     InvariantCode.SELECTED_UNSUITABLE: ("selected-unsuitable", "retry"),
+    InvariantCode.NOTHING_LEFT: ("no-node-suits", "silent"),
     InvariantCode.LIST_CUT: ("potential-nodes-cut", ""),
     InvariantCode.FOREIGN_OWNER: ("context-owned-by-other", ""),
     InvariantCode.FLAPPING: ("node-refused-repeatedly", ""),
@@ -36,12 +38,14 @@ def check(exam: Exam) -> Iterator[Finding]:
         drivers = {name: driver_of(c, exam.cluster) for name, c in claims.items() if c is not None}
         history = _history(exam, context)
         asked = {name: exam.observed.asked(key, name) for name in claims}
-        for one in broken(context, pod, claims, history, drivers=drivers, now=exam.now, limits=limits, asked=asked):
+        standing = exam.observed.standing(key)
+        if standing is None or standing.uid != context.uid:
+            standing = stood(history)
+        for one in broken(context, pod, claims, standing, drivers=drivers, now=exam.now, limits=limits, asked=asked):
             code, threshold = CODES[one.code]
             least = float(getattr(exam.thresholds, threshold)) if threshold else 0.0
             if exam.for_longer(one.since, least):
                 yield _finding(exam, code, one, context, claims)
-        yield from _nothing_left(exam, context, claims, history)
         yield from _flapping(exam, context, history)
 
 
@@ -55,6 +59,11 @@ def _history(exam: Exam, context: PodSchedulingContext) -> Sequence[SeenContext]
     if known and known[-1].context == context:
         return known
     return (SeenContext(exam.changed(CONTEXTS, context.key) or created(context), context),)
+
+
+def id_of(one: Invariant, context: PodSchedulingContext) -> str:
+    """The id that the finding about this broken rule has, once it is one."""
+    return finding_id(CODES[one.code][0], Ref(CONTEXTS, context.key), identity(context), one.subject)
 
 
 def _finding(
@@ -75,42 +84,6 @@ def _finding(
         resource_class=claim.spec.resource_class_name if claim else "",
         driver=driver_of(claim, exam.cluster) if claim else "",
     )
-
-
-def _suits_nowhere(context: PodSchedulingContext | None, claim: str) -> bool:
-    potential = context.spec.potential_nodes if context else ()
-    answers = context.status.resource_claims if context and potential else ()
-    return any(set(potential) <= set(s.unsuitable_nodes) for s in answers if s.name == claim)
-
-
-def _nothing_left(
-    exam: Exam,
-    context: PodSchedulingContext,
-    claims: dict[str, ResourceClaim | None],
-    history: Sequence[SeenContext],
-) -> Iterator[Finding]:
-    for name, claim in claims.items():
-        if claim is None or claim.status.allocation is not None or not _suits_nowhere(context, name):
-            continue
-        since = history[-1].at
-        for seen in reversed(history):
-            if not _suits_nowhere(seen.context, name):
-                break
-            since = seen.at
-        if exam.for_longer(since, exam.thresholds.silent):
-            driver = driver_of(claim, exam.cluster)
-            number = len(context.spec.potential_nodes)
-            nodes = "the only proposed node" if number == 1 else f"all {number} proposed nodes"
-            yield exam.finding(
-                "no-node-suits",
-                (identity(context), name),
-                f"Pod {context.key}: {driver or 'the driver'} finds {nodes} unsuitable for claim {name}.",
-                (Ref(CONTEXTS, context.key), Ref("pods", context.key), Ref("resourceclaims", claim.key)),
-                since,
-                namespace=context.namespace,
-                resource_class=claim.spec.resource_class_name,
-                driver=driver,
-            )
 
 
 def _flapping(exam: Exam, context: PodSchedulingContext, history: Sequence[SeenContext]) -> Iterator[Finding]:

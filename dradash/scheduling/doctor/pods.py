@@ -9,6 +9,7 @@ from dradash.kinds.pod import Pod
 from dradash.scheduling.classic.claims import claim_name, is_reserved_for_pod
 from dradash.scheduling.doctor.exam import Exam, created, identity
 from dradash.scheduling.doctor.finding import Finding, Ref
+from dradash.scheduling.doctor.lasting import BLOCKED, DISAGREES, VERDICTS
 from dradash.scheduling.rfc3339 import seconds
 from dradash.scheduling.verdict import Outcome, Verdict
 
@@ -78,7 +79,8 @@ def _lacks(exam: Exam, pod: Pod, index: int) -> str:
 def _blocked(exam: Exam, pod: Pod, verdict: Verdict) -> Iterator[Finding]:
     if verdict.outcome is not Outcome.BLOCKED or pod.status.condition(_SCHEDULED) is not None:
         return
-    since = verdict.since or created(pod)
+    # Who must act may change meanwhile, and with it the verdict's own `since`.
+    since = exam.observed.lasting(VERDICTS, pod.key, BLOCKED) or verdict.since or created(pod)
     if not exam.for_longer(since, exam.thresholds.blocked):
         return
     if any(not e.about.uid or e.about.uid == pod.uid for e in exam.cluster.events_about("Pod", pod.key)):
@@ -121,7 +123,8 @@ def _disagrees(exam: Exam, pod: Pod, verdict: Verdict) -> Iterator[Finding]:
     said = verdict.agreement
     if said.agrees is not False:
         return
-    since = seconds(said.at) or verdict.since
+    # The scheduler repeats its words with every attempt.
+    since = exam.observed.lasting(VERDICTS, pod.key, DISAGREES) or seconds(said.at) or verdict.since
     if exam.for_longer(since, exam.thresholds.disagree):
         yield exam.finding(
             "words-disagree",

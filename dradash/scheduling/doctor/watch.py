@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dradash.kinds.registry import KINDS
 from dradash.scheduling.doctor.exam import Exam
 from dradash.scheduling.doctor.finding import Finding, Ref
+from dradash.scheduling.doctor.lasting import MALFORMED
 
 
 def check(exam: Exam) -> Iterator[Finding]:
@@ -19,15 +20,15 @@ def check(exam: Exam) -> Iterator[Finding]:
                 (kind, key),
                 f"{KINDS[kind].kind} {key} cannot be read: {error}.",
                 (Ref(kind, key),),
-                exam.changed(kind, key),
+                exam.lasts(kind, key, MALFORMED),
                 namespace=key.rpartition("/")[0],
             )
 
 
 def _kind(exam: Exam, plural: str) -> Iterator[Finding]:
     state = exam.sync.get(plural)
-    if state is None or state.state == "synced" or state.since > exam.now:
-        return  # of a past moment it is not known how far its kinds were known then
+    if state is None or state.state in ("synced", "notKept"):
+        return
     kind = KINDS[plural]
     error = f": {state.error}" if state.error else ""
     resource = f"{plural}.{kind.group}" if kind.group else plural

@@ -22,7 +22,9 @@ class DoctorPage(ShowsFindings):
 
     def parts(self) -> tuple[str, list[Part], int]:
         report = current.get().findings(self.at)
-        view = doctor.present(report.findings, self.query, report.at, report.faults)
+        about = doctor.subject(self.query.get("about"))
+        findings = report.findings if about is None else report.by_object.get(about, ())
+        view = doctor.present(findings, self.query, report.at, report.faults)
         rows = tuple(Row(r.id, r) for r in view.rows)
         parts = [
             Part("counts", "doctor/_counts.html", view),
@@ -36,6 +38,11 @@ class FindingPage(ShowsFindings):
     template = "doctor/finding.html"
     section = "doctor"
 
+    @property
+    def looks_back(self) -> bool:
+        """What is over is looked for in the history."""
+        return super().looks_back or not current.get().doctor.recalls(self.where["id"])
+
     def topics(self) -> frozenset[str]:
         return frozenset({topics.DOCTOR})
 
@@ -47,7 +54,7 @@ class FindingPage(ShowsFindings):
             return "No such finding", [Part("page", "doctor/_unknown.html", id_)], 404
         report = here.findings(self.at)
         finding = report.by_id.get(id_)
-        resolved = here.doctor.resolved(id_) if finding is None and self.at is None else None
+        resolved = here.doctor.resolved(id_, self.at) if finding is None else None
         view = doctor.present_one(
             rule,
             id_,

@@ -27,6 +27,8 @@ class PodsPage(Page):
     def parts(self) -> tuple[str, list[Part], int]:
         with self.world() as world:
             view = pods.present(world, self.query)
+        trails = current.get().trails([r.key for r in view.rows], self.at)
+        view = pods.with_trails(view, trails, self.now())
         rows = tuple(Row(r.id, r) for r in view.rows)
         filters = Part("filters", "pods/_filters.html", view)
         return "Pods", [filters, Part("list", "pods/_list.html", view, rows, "pods/_row.html")], 200
@@ -68,7 +70,7 @@ class PodPage(ShowsFindings, ObjectPage):
         here = current.get()
         key = self.object_key
         with self.world() as world:
-            facts = pod.gather(world, key, waits=here.waits(self.at))
+            facts = pod.gather(world, key, waits=here.waits(self.at), now=self.now())
             cluster = world.cluster
         if facts is None and (last := self.last_state()) is not None:
             with self.world() as world:
@@ -84,7 +86,8 @@ class PodPage(ShowsFindings, ObjectPage):
             claims={c.name: self.history("resourceclaims", c.key) for c in facts.claims if c.key},
         )
         sets = here.node_sets.get(nodes.digests(pod.verdict_of(facts, history)))
-        return pod.present(facts, history, sets, cluster.nodes.names)
+        told = frozenset(f.id for f in self.about("pods", key))
+        return pod.present(facts, history, sets, cluster.nodes.names, told)
 
 
 class NodesPage(PodPage):

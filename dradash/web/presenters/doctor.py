@@ -11,13 +11,13 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from dradash.kinds.registry import KINDS
-from dradash.scheduling.doctor.finding import Finding, Ref, Severity
+from dradash.scheduling.doctor.finding import DRIVERS, OBJECTS_LISTED, Finding, Ref, Severity
 from dradash.scheduling.doctor.rules import RULES, Rule
 from dradash.scheduling.doctor.thresholds import MEANINGS, Thresholds
 from dradash.web.presenters.query import Column, Option, Pager, Query, Sorting, columns, options, page_of, sorted_by
-from dradash.web.presenters.words import Chip, href, row_id
+from dradash.web.presenters.words import Chip, driver_href, href, row_id
 
-PARAMS: Final = frozenset({"severity", "code", "ns", "class", "driver", "q", "sort", "page"})
+PARAMS: Final = frozenset({"about", "severity", "code", "ns", "class", "driver", "q", "sort", "page"})
 OBJECTS: Final = 4  # in a row of the list
 LINES: Final = 5  # on an object's own page
 
@@ -27,7 +27,7 @@ SEVERITIES: Final[dict[str, Chip]] = {
     Severity.INFO: Chip("Info", "idle", "dots", "Worth knowing"),
 }
 RESOLVED: Final = Chip("Resolved", "good", "check", "It does not hold any more")
-NOT_SEEN: Final = Chip("Not found", "idle", "question", "It does not hold, and this process has not seen it hold")
+NOT_SEEN: Final = Chip("Not found", "idle", "question", "It does not hold, and the history does not show that it did")
 
 
 class ObjectLink(msgspec.Struct, frozen=True):
@@ -64,11 +64,12 @@ class DoctorFilters(msgspec.Struct, frozen=True):
     drivers: tuple[Option, ...]
     text: str
     sort: str
+    about: str
     active: bool
 
 
 class DoctorView(msgspec.Struct, frozen=True):
-    """looked_at: Unix seconds of the findings, 0.0 when nobody has looked yet."""
+    """looked_at: Unix seconds of the findings, 0.0 when nobody has looked yet. about: the only object shown of."""
 
     counts: tuple[SeverityCount, ...]
     filters: DoctorFilters
@@ -79,6 +80,7 @@ class DoctorView(msgspec.Struct, frozen=True):
     looked_at: float
     faults: tuple[str, ...]
     clear: str
+    about: ObjectLink | None
 
 
 class FindingView(msgspec.Struct, frozen=True):
@@ -178,7 +180,8 @@ def present(findings: Sequence[Finding], query: Query, looked_at: float, faults:
         known=len(findings),
         looked_at=looked_at,
         faults=faults,
-        clear=query.link(severity=None, code=None, ns=None, driver=None, q=None, **{"class": None}),
+        about=_subject(query.get("about")),
+        clear=query.link(about=None, severity=None, code=None, ns=None, driver=None, q=None, **{"class": None}),
     )
 
 
@@ -216,7 +219,8 @@ def _filters(query: Query, counts: dict[str, Counter[str]]) -> DoctorFilters:
         drivers=choices("driver"),
         text=query.get("q"),
         sort=query.get("sort"),
-        active=any(query.get(p) for p in (*_FILTERS, "q")),
+        about=query.get("about"),
+        active=any(query.get(p) for p in (*_FILTERS, "q", "about")),
     )
 
 
@@ -233,10 +237,25 @@ def summary(findings: Sequence[Finding], looked_at: float) -> Summary:
     return Summary(_severities(findings), tuple(_row(f) for f in worst[:LINES]), len(findings), looked_at)
 
 
-def lines(findings: Sequence[Finding], key: str) -> Lines:
-    return Lines(
-        tuple(_row(f) for f in findings[:LINES]), max(0, len(findings) - LINES), "/doctor?" + urlencode({"q": key})
-    )
+def lines(findings: Sequence[Finding], kind: str, key: str) -> Lines:
+    address = "/doctor?" + urlencode({"about": f"{kind}/{key}"})
+    return Lines(tuple(_row(f) for f in findings[:LINES]), max(0, len(findings) - LINES), address)
+
+
+def subject(about: str) -> tuple[str, str] | None:
+    """kind (plural, or DRIVERS) and key of the list's `about`; None where it names none."""
+    kind, _, key = about.partition("/")
+    return (kind, key) if key and (kind in KINDS or kind == DRIVERS) else None
+
+
+def _subject(about: str) -> ObjectLink | None:
+    found = subject(about)
+    if found is None:
+        return None
+    kind, key = found
+    if kind == DRIVERS:
+        return ObjectLink("Driver", key, driver_href(key), absent=False)
+    return _link(Ref(kind, key))
 
 
 # --- one finding -----------------------------------------------------------------------------------------------------
@@ -268,7 +287,7 @@ def present_one(
         setting_value=_value(rule.threshold, thresholds),
         setting_meaning=MEANINGS.get(rule.threshold, ""),
         row=_row(finding) if finding else None,
-        objects=tuple(_link(r) for r in finding.objects) if finding else (),
+        objects=tuple(_link(r) for r in finding.objects[:OBJECTS_LISTED]) if finding else (),
         total=finding.total if finding else 0,
         resolved_at=resolved_at,
         looked_at=looked_at,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -11,13 +11,14 @@ from dradash.kinds.registry import MalformedObject, decode
 from dradash.kinds.schedulingcontext import PodSchedulingContext
 from dradash.reader.driverstats import DriverStats, Summary
 from dradash.reader.histories import seen_claims, seen_contexts
-from dradash.reader.talks import Talk, talk
+from dradash.reader.talks import Talk, rules_broken, talk
 from dradash.reader.waits import Since
 from dradash.reader.world import World
 from dradash.scheduling.classic.awaiting import SCHEDULER
 from dradash.scheduling.classic.claimstate import MISSING, claim_state
-from dradash.scheduling.classic.invariants import Invariant, InvariantCode, broken
+from dradash.scheduling.classic.invariants import Invariant, InvariantCode
 from dradash.scheduling.classic.negotiation import SeenContext, Turn, negotiate
+from dradash.scheduling.doctor.negotiations import id_of
 from dradash.store.model import HistoryEntry
 from dradash.web.presenters import kubectl
 from dradash.web.presenters.negotiations import STATES, Move, move
@@ -173,27 +174,16 @@ def present(
     claims: Mapping[str, Sequence[HistoryEntry]],
     now: float,
     query: Query,
+    told: Container[str] = (),
 ) -> NegotiationView:
-    """claims: history by the pod's name for the claim."""
+    """claims: history by the pod's name for the claim. told: ids of findings that are on the page; not said twice."""
     standing = facts.talk
     seen = _seen(standing, contexts, facts.gone)
     negotiation = negotiate(seen, {n: seen_claims(h) for n, h in claims.items()}, standing.drivers)
     lanes = _lanes(standing, [t for r in negotiation.rounds for t in r.turns])
     everything = query.get("rounds") == "all"
     rounds = negotiation.rounds[::-1] if everything else negotiation.rounds[: -ROUNDS - 1 : -1]
-    rules = (
-        ()
-        if facts.gone
-        else broken(
-            standing.context,
-            standing.pod,
-            standing.claims,
-            seen,
-            drivers=standing.drivers,
-            now=now,
-            asked=standing.asked,
-        )
-    )
+    rules = () if facts.gone else rules_broken(standing, now)
     meta = standing.context.metadata
     return NegotiationView(
         key=standing.key,
@@ -207,7 +197,7 @@ def present(
         chip=STATES[standing.state],
         moves=() if facts.gone else tuple(move(m) for m in standing.moves),
         since=standing.since,
-        rules=tuple(_rule(r) for r in rules),
+        rules=tuple(_rule(r) for r in rules if id_of(r, standing.context) not in told),
         lanes=lanes,
         lane_hrefs=tuple((lane, "" if lane in (SCHEDULER, UNKNOWN_LANE) else driver_href(lane)) for lane in lanes),
         rounds=tuple(RoundView(r.number, r.started, tuple(_turn(t, lanes) for t in r.turns)) for r in rounds),

@@ -8,12 +8,11 @@ from typing import Final
 
 import msgspec
 
-from dradash.reader.talks import BOUND, KIND, LATE, NO_POD, Talk, all_talks
+from dradash.reader.talks import BOUND, LATE, NO_POD, Talk, all_talks, rules_broken
 from dradash.reader.waits import Since
 from dradash.reader.world import World
 from dradash.scheduling.classic.awaiting import SCHEDULER, Awaited, Stage
-from dradash.scheduling.classic.invariants import Invariant, broken
-from dradash.scheduling.classic.negotiation import SeenContext
+from dradash.scheduling.classic.invariants import Invariant
 from dradash.web.presenters.query import Column, Option, Pager, Query, Sorting, columns, options, page_of, sorted_by
 from dradash.web.presenters.words import Chip, driver_href, negotiation_href, node_href, pod_href, row_id
 
@@ -99,7 +98,7 @@ def present(world: World, query: Query, waits: Since, now: float) -> TalksView:
             Column("Answers", css="num"),
             Column("Broken rules"),
         ),
-        rows=tuple(_row(t, world, now) for t in shown),
+        rows=tuple(_row(t, now) for t in shown),
         pager=pager,
         known=len(talks),
     )
@@ -134,19 +133,9 @@ def _filters(talks: list[Talk], query: Query) -> TalkFilters:
     )
 
 
-def _row(talk: Talk, world: World, now: float) -> TalkRow:
+def _row(talk: Talk, now: float) -> TalkRow:
     spec = talk.context.spec
     answered = {s.name for s in talk.context.status.resource_claims}
-    changed = world.times.get(KIND, {}).get(talk.key, 0.0)
-    rules = broken(
-        talk.context,
-        talk.pod,
-        talk.claims,
-        [SeenContext(changed, talk.context)],
-        drivers=talk.drivers,
-        now=now,
-        asked=talk.asked,
-    )
     return TalkRow(
         id=row_id("talk", talk.key),
         href=negotiation_href(talk.key),
@@ -161,7 +150,7 @@ def _row(talk: Talk, world: World, now: float) -> TalkRow:
         selected_href=node_href(spec.selected_node) if spec.selected_node else "",
         answered=sum(name in answered for name in talk.claims),
         claims=len(talk.claims),
-        broken=rules,
+        broken=rules_broken(talk, now),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -11,13 +11,15 @@ from dradash.kinds.pod import Pod
 from dradash.kinds.registry import MalformedObject, decode
 from dradash.kinds.schedulingcontext import PodSchedulingContext
 from dradash.reader.histories import seen_claims, seen_contexts
-from dradash.reader.talks import talk
+from dradash.reader.talks import rules_broken, talk
 from dradash.reader.waits import Since
 from dradash.reader.world import World
 from dradash.scheduling.classic.awaiting import Stage
 from dradash.scheduling.classic.claims import driver_of
 from dradash.scheduling.classic.claimstate import MISSING, claim_flags, claim_state
+from dradash.scheduling.classic.invariants import Invariant
 from dradash.scheduling.classic.negotiation import Negotiation, SeenContext, negotiate
+from dradash.scheduling.doctor.negotiations import id_of
 from dradash.scheduling.verdict import Agreement, Clause, HintNote, Outcome, Verdict
 from dradash.store.model import HistoryEntry
 from dradash.web.presenters import kubectl
@@ -103,6 +105,7 @@ class PodView(msgspec.Struct, frozen=True):
     nodes: node_groups.NodesView
     claims: tuple[ClaimCard, ...]
     negotiation: Negotiation
+    rules: tuple[str, ...]  # broken in the negotiation
     has_context: bool
     effects: tuple[pipeline.EffectView, ...]
     agreement: Agreement
@@ -127,6 +130,7 @@ class PodFacts(msgspec.Struct, frozen=True):
     events: tuple[EventRow, ...]
     gone: float = 0.0
     waiting: Mapping[tuple[Stage, str], float] = {}  # what is awaited for which claim -> since when
+    rules: tuple[Invariant, ...] = ()  # broken in its negotiation
 
 
 class PodHistory(msgspec.Struct, frozen=True):
@@ -140,8 +144,13 @@ class PodHistory(msgspec.Struct, frozen=True):
 # --- taken while the world is held still -----------------------------------------------------------------------------
 
 
-def gather(world: World, key: str, last: HistoryEntry | None = None, waits: Since | None = None) -> PodFacts | None:
-    """None when there is no such pod. `last`: the last state of a pod that is gone."""
+def gather(
+    world: World, key: str, last: HistoryEntry | None = None, waits: Since | None = None, now: float = 0.0
+) -> PodFacts | None:
+    """None when there is no such pod. `last`: the last state of a pod that is gone.
+
+    waits, now: for its negotiation, of which nothing but the state is told without them.
+    """
     pod, gone = world.cluster.pods.get(key), 0.0
     if pod is None and last is not None:
         try:
@@ -152,7 +161,7 @@ def gather(world: World, key: str, last: HistoryEntry | None = None, waits: Sinc
         return None
     verdict = world.verdicts.get(key)
     context = world.cluster.contexts.get(key)
-    moves = talk(world, key, context, waits).moves if context is not None and waits is not None else ()
+    negotiates = talk(world, key, context, waits) if context is not None and waits is not None else None
     return PodFacts(
         key=key,
         pod=pod,
@@ -161,7 +170,8 @@ def gather(world: World, key: str, last: HistoryEntry | None = None, waits: Sinc
         claims=tuple(_cards(world, pod, verdict)),
         events=_events(world, key),
         gone=gone,
-        waiting={(m.stage, m.claim): m.since for m in moves},
+        waiting={(m.stage, m.claim): m.since for m in negotiates.moves} if negotiates else {},
+        rules=rules_broken(negotiates, now) if negotiates else (),
     )
 
 
@@ -202,7 +212,14 @@ def _events(world: World, key: str) -> tuple[EventRow, ...]:
 # --- from what was taken ---------------------------------------------------------------------------------------------
 
 
-def present(facts: PodFacts, history: PodHistory, sets: Mapping[str, int], names: node_groups.Names) -> PodView:
+def present(
+    facts: PodFacts,
+    history: PodHistory,
+    sets: Mapping[str, int],
+    names: node_groups.Names,
+    told: Container[str] = (),
+) -> PodView:
+    """told: ids of findings that are on the page; not said twice."""
     verdict = verdict_of(facts, history)
     pod = facts.pod
     return PodView(
@@ -218,6 +235,7 @@ def present(facts: PodFacts, history: PodHistory, sets: Mapping[str, int], names
         nodes=node_groups.present(verdict, sets, names),
         claims=facts.claims,
         negotiation=_negotiation(facts, history),
+        rules=tuple(r.text for r in facts.rules if facts.context and id_of(r, facts.context) not in told),
         has_context=facts.context is not None,
         effects=pipeline.effects(verdict),
         agreement=verdict.agreement if verdict else Agreement(),

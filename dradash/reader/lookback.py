@@ -1,0 +1,201 @@
+"""A finding that is over, found again in the history: what it said, and until when. See decision 0012.
+
+Whoever asks, and however long ago its process began: the same model gives the same answer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import threading
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterable
+from typing import Final
+
+import msgspec
+
+from dradash.reader.follower import Follower
+from dradash.reader.neighbours import CLAIMS, GONE, TEMPLATES, Name, last_states, names_of, neighbours, once_named
+from dradash.scheduling.doctor.finding import Finding, code_of, name_digits, name_digits_of
+from dradash.scheduling.doctor.rules import RULES
+from dradash.store.model import ReadModel
+from dradash.store.past import BeforeHistory, Past
+
+PROBES: Final = 32  # moments that are looked at for one finding: each is a cluster rebuilt
+EVENLY: Final = 8  # further ones, where no change tells
+CLOSE: Final = 1.0  # seconds: how well the end is told that no change of the object or its neighbours tells
+HALVINGS: Final = 17  # of a day, down to that
+STATES: Final = 40  # newest ones of one object
+KEPT: Final = 1000  # answers
+NAMING: Final = ("pods", CLAIMS, TEMPLATES)  # kinds of which findings say that what they name is absent
+
+
+class Resolved(msgspec.Struct, frozen=True):
+    finding: Finding
+    at: float  # when it was over, in Unix seconds
+
+
+# The findings of a moment; the names of what is of interest, for what must be read from the history one by one.
+Examine = Callable[[Past, frozenset[Name]], Iterable[Finding]]
+
+
+class LookBack:
+    """Thread-safe: one search at a time."""
+
+    def __init__(self, follower: Follower, model: ReadModel, examine: Examine) -> None:
+        self._follower, self._model, self._examine = follower, model, examine
+        self._lock = threading.Lock()
+        self._answers: OrderedDict[tuple[str, float | None], Resolved | None] = OrderedDict()
+        self._held: OrderedDict[str, float] = OrderedDict()  # id -> a time at which it held, as this process saw
+        self._instance = ""
+        self._named_at = ("", 0)  # instance and revision that the names are of
+        self._past: list[Name] = []
+        self._names: dict[str, list[Name]] = {}
+
+    def saw(self, began: Iterable[str], over: Iterable[str], at: float) -> None:
+        """Answers about these are not true any more. at: when the latter still held."""
+        for id_ in over:
+            self._held[id_] = at
+            self._held.move_to_end(id_)
+            self._answers.pop((id_, None), None)
+        for id_ in began:
+            self._answers.pop((id_, None), None)
+        while len(self._held) > KEPT:
+            self._held.popitem(last=False)
+
+    def knows(self, id_: str) -> bool:
+        """Whether the answer of now is known already."""
+        return (id_, None) in self._answers and self._instance == self._follower.version()[0]
+
+    def resolved(self, id_: str, until: float, at: float | None = None) -> Resolved | None:
+        """The last time that the finding held before `until`, when it does not; None: not in the history.
+
+        at: the past moment that is asked about (`until` is then the same). Raises StoreUnavailable.
+        """
+        if code_of(id_) not in RULES:
+            return None
+        with self._lock:
+            instance = self._follower.version()[0]
+            if instance != self._instance:
+                self._answers.clear()
+                self._held.clear()
+                self._instance = instance
+            with contextlib.suppress(KeyError):
+                return self._answers[id_, at]
+            answer = self._answers[id_, at] = self._search(id_, until)
+            if len(self._answers) > KEPT:
+                self._answers.popitem(last=False)
+            return answer
+
+    # --- where to look ---------------------------------------------------------------------------------------------
+
+    def _search(self, id_: str, until: float) -> Resolved | None:
+        start = self._model.history_start()
+        if start is None:
+            return None
+        for name in self._named(id_, until):
+            of = frozenset(self._neighbours(name, until))
+            found = _Search(self._probe(id_, of), start, until).run(self._changes(of, until), self._held.get(id_))
+            if found is not None:
+                return found
+        return None
+
+    def _named(self, id_: str, until: float) -> list[Name]:
+        version = self._follower.version()[:2]
+        if version != self._named_at:
+            self._past = self._model.superseded_since(0.0)
+            self._names = self._all_names(until)
+            self._named_at = version
+        return self._names.get(name_digits_of(id_), [])
+
+    def _all_names(self, until: float) -> dict[str, list[Name]]:
+        """By their digits: whatever exists, is gone, or is named by one of those."""
+        with self._follower.world() as world:
+            names = {(kind, key) for kind, keys in world.cluster.raw.items() for key in (*keys, "")}
+            for kind in NAMING:
+                for obj in world.cluster.objects(kind).values():
+                    names.update(names_of(obj))
+        for obj in self._gone("", until).values():
+            names.update(names_of(obj))
+        found: defaultdict[str, list[Name]] = defaultdict(list)
+        for kind, key in sorted({*names, *self._past}):
+            found[name_digits(kind, key)].append((kind, key))
+        return found
+
+    def _gone(self, namespace: str, until: float) -> dict[Name, object]:
+        """Of what names others and is gone, those that went last, with their last states. namespace "": any."""
+        with self._follower.world() as world:
+            raw = world.cluster.raw
+            gone = [(k, n) for k, n in self._past if k in NAMING and n not in raw[k] and n.startswith(namespace)]
+        return dict(last_states(self._model, gone[:GONE], until))
+
+    def _neighbours(self, name: Name, until: float) -> set[Name]:
+        namespace, _, _ = name[1].rpartition("/")
+        gone = self._gone(f"{namespace}/" if namespace else "", until)
+        named = once_named(self._model, name, until)
+        with self._follower.world() as world:
+            return neighbours(name, named, world.cluster, gone)
+
+    def _changes(self, of: Iterable[Name], until: float) -> list[float]:
+        """When what the finding depends on changed, newest first."""
+        times = {e.at for kind, key in of for e in self._model.history(kind, key, 0.0, until, STATES)}
+        return sorted(times, reverse=True)
+
+    def _probe(self, id_: str, of: frozenset[Name]) -> Callable[[float], Finding | None]:
+        def held(at: float) -> Finding | None:
+            try:
+                past = self._follower.rebuild(self._model, at)
+            except BeforeHistory:
+                return None
+            return next((f for f in self._examine(past, of) if f.id == id_), None)
+
+        return held
+
+
+class _Search:
+    """Looks at moments, the newest first, until the finding holds at one; then for its end."""
+
+    def __init__(self, held: Callable[[float], Finding | None], start: float, until: float) -> None:
+        self._held, self._start, self._until = held, start, until
+        self._left = PROBES
+
+    def run(self, changes: list[float], known: float | None) -> Resolved | None:
+        later = self._until  # it does not hold then
+        for change in changes[: PROBES // 2]:
+            # Most findings are over because something changed: it held until just before.
+            before = math.nextafter(change, -math.inf)
+            if (finding := self._look(before)) is not None:
+                return self._ended(before, later, change, finding)
+            later = min(later, before)
+        evenly = [self._until - (self._until - self._start) * i / EVENLY for i in range(1, EVENLY + 1)]
+        # Others because time went by, so after a change rather than before one.
+        for at in sorted({*([known] if known else []), *changes[: PROBES // 2], *evenly}, reverse=True):
+            if (finding := self._look(at)) is not None:
+                return self._ended(at, min(c for c in (*changes, self._until) if c > at), 0.0, finding)
+        return None
+
+    def _look(self, at: float) -> Finding | None:
+        if self._left <= 0 or not self._start <= at < self._until:
+            return None
+        self._left -= 1
+        return self._held(at)
+
+    def _ended(self, low: float, high: float, change: float, finding: Finding) -> Resolved:
+        """It held at `low` and did not at `high`; `change` is the likeliest end."""
+        if low < change < high:
+            still = self._held(change)
+            if still is None:
+                return Resolved(finding, change)
+            low, finding = change, still
+        elif change == high:
+            return Resolved(finding, high)
+        for _ in range(HALVINGS):
+            if high - low <= CLOSE:
+                break
+            middle = (low + high) / 2
+            still = self._held(middle)
+            if still is None:
+                high = middle
+            else:
+                low, finding = middle, still
+        return Resolved(finding, high)
