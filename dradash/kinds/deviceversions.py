@@ -20,9 +20,12 @@ _EXACT_FIELDS: Final = (
 )
 
 
+V1BETA1: Final = "resource.k8s.io/v1beta1"
+
+
 def to_v1(raw: dict[str, Any]) -> dict[str, Any]:
     """The object as v1 would show it; unchanged if it is no v1beta1 object of this group. The input is not touched."""
-    if raw.get("apiVersion") != "resource.k8s.io/v1beta1":
+    if raw.get("apiVersion") != V1BETA1:
         return raw
     spec = raw.get("spec")
     if not isinstance(spec, dict):

@@ -10,19 +10,26 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from dradash.kinds import deviceclaim
 from dradash.kinds.claim import ResourceClaim, ResourceClaimTemplate
+from dradash.kinds.deviceclass import DeviceClass
+from dradash.kinds.deviceversions import V1BETA1, to_v1
 from dradash.kinds.event import Event
 from dradash.kinds.meta import KubeObject, without_nulls
 from dradash.kinds.node import Namespace, Node
 from dradash.kinds.pod import Pod
 from dradash.kinds.resourceclass import ResourceClass
+from dradash.kinds.resourceslice import ResourceSlice
 from dradash.kinds.schedulingcontext import PodSchedulingContext
 
 T = TypeVar("T", bound=KubeObject)
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """A watched resource: `versions` are tried in order against what the API server serves."""
+    """A watched resource: `versions` are tried in order against what the API server serves.
+
+    classic: the struct of its v1alpha2 objects, where these have another shape than `struct`.
+    """
 
     plural: str
     kind: str
@@ -31,6 +38,7 @@ class Kind(msgspec.Struct, frozen=True):
     namespaced: bool
     struct: type[KubeObject]
     singular: str
+    classic: type[KubeObject] | None = None
 
     def path(self, version: str) -> str:
         """URL path of the collection over all namespaces."""
@@ -39,6 +47,8 @@ class Kind(msgspec.Struct, frozen=True):
 
 
 _DRA: Final = "resource.k8s.io"
+CLASSIC: Final = "v1alpha2"  # ResourceClass and PodSchedulingContext; drivers allocate
+STRUCTURED: Final = ("v1", "v1beta2", "v1beta1")  # DeviceClass and ResourceSlice; the scheduler allocates
 
 KINDS: Final[dict[str, Kind]] = {
     k.plural: k
@@ -46,22 +56,34 @@ KINDS: Final[dict[str, Kind]] = {
         Kind("pods", "Pod", "", ("v1",), True, Pod, "pod"),
         Kind("nodes", "Node", "", ("v1",), False, Node, "node"),
         Kind("namespaces", "Namespace", "", ("v1",), False, Namespace, "namespace"),
-        Kind("resourceclaims", "ResourceClaim", _DRA, ("v1alpha2",), True, ResourceClaim, "resourceclaim"),
-        Kind("resourceclasses", "ResourceClass", _DRA, ("v1alpha2",), False, ResourceClass, "resourceclass"),
+        Kind(
+            "resourceclaims",
+            "ResourceClaim",
+            _DRA,
+            (*STRUCTURED, CLASSIC),
+            True,
+            deviceclaim.ResourceClaim,
+            "resourceclaim",
+            ResourceClaim,
+        ),
+        Kind("resourceclasses", "ResourceClass", _DRA, (CLASSIC,), False, ResourceClass, "resourceclass"),
+        Kind("deviceclasses", "DeviceClass", _DRA, STRUCTURED, False, DeviceClass, "deviceclass"),
+        Kind("resourceslices", "ResourceSlice", _DRA, STRUCTURED, False, ResourceSlice, "resourceslice"),
         Kind(
             "resourceclaimtemplates",
             "ResourceClaimTemplate",
             _DRA,
-            ("v1alpha2",),
+            (*STRUCTURED, CLASSIC),
             True,
-            ResourceClaimTemplate,
+            deviceclaim.ResourceClaimTemplate,
             "resourceclaimtemplate",
+            ResourceClaimTemplate,
         ),
         Kind(
             "podschedulingcontexts",
             "PodSchedulingContext",
             _DRA,
-            ("v1alpha2",),
+            (CLASSIC,),
             True,
             PodSchedulingContext,
             "podschedulingcontext",
@@ -69,6 +91,30 @@ KINDS: Final[dict[str, Kind]] = {
         Kind("events", "Event", "", ("v1",), True, Event, "event"),
     )
 }
+
+
+class _Version(msgspec.Struct):
+    apiVersion: str = ""  # noqa: N815 - as on the wire
+
+
+def read(kind: Kind, raw: bytes | str) -> KubeObject:
+    """An object of the kind, in the struct of its version; v1beta1 reads as v1. Raises MalformedObject.
+
+    An object without apiVersion, as in a list, counts as v1.
+    """
+    if kind.group != _DRA:
+        return decode(kind.struct, raw)
+    version = _version(raw)
+    if version == f"{_DRA}/{CLASSIC}":
+        return decode(kind.classic or kind.struct, raw)
+    return decode(kind.struct, to_v1(msgspec.json.decode(raw)) if version == V1BETA1 else raw)
+
+
+def _version(raw: bytes | str) -> str:
+    try:
+        return msgspec.json.decode(raw, type=_Version).apiVersion
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return ""  # whatever is wrong with it, decoding it tells
 
 
 class MalformedObject(ValueError):

@@ -18,11 +18,17 @@ from dradash.kinds.pod import Pod
 from dradash.scheduling import fiterror, nodechecks
 from dradash.scheduling.classic import plugin
 from dradash.scheduling.cluster import FAILED_SCHEDULING
+from dradash.scheduling.structured import plugin as structured
 from dradash.scheduling.verdict import Agreement, Clause, Verdict
 
 _FIT: Final = re.compile(r"0/(\d{1,9}) nodes are available:\s*")
 # How the message of the PostFilter plugins begins, which follows the clauses.
-_POST_FILTER: Final = re.compile(r"\. (?=preemption: |still not schedulable|no new claims to deallocate|not found$)")
+_POST_FILTER: Final = re.compile(
+    r"\. (?=preemption: |still not schedulable|no new claims to deallocate|not found$"
+    r"|de(allocation|letion) of ResourceClaim completed)"
+)
+# What follows is the CEL library's, in the words of its version.
+_CEL: Final = re.compile(r"(CEL (?:compile|runtime) error:).*", re.DOTALL)
 _COUNTED: Final = re.compile(r"(\d{1,9}) (.+)", re.DOTALL)
 _NEXT_CLAUSE: Final = re.compile(r", (?=\d{1,9} )")
 
@@ -46,17 +52,26 @@ _PLUGIN_TEXTS: Final = frozenset(
         plugin.WAIT_FOR_INFORMATION.message,
         "unallocated immediate resourceclaim",
         "resourceclaim in use",
+        structured.CANNOT_ALLOCATE,
+        structured.NOT_AVAILABLE,
+        "timed out trying to allocate devices",
+        "invalid resource pools were encountered",
+        "cannot schedule extended resource claim",
+        "cannot fit resource",
         fiterror.NO_NODES,
         fiterror.GATED,
     )
 )
 _PATTERNS: Final = (
-    re.compile(r"node\(s\) had untolerated taint \{.*\}", re.DOTALL),
+    re.compile(r"node\(s\) had untolerated taint(\(s\)| \{.*\})", re.DOTALL),
+    re.compile(r"request .*: device class .* does not exist", re.DOTALL),
+    re.compile(r"resource claim .* is in the process of being allocated", re.DOTALL),
+    re.compile(r"could not find ResourceClaim .*", re.DOTALL),
     re.compile(r"resource class .* does not exist", re.DOTALL),
     re.compile(r'running PreFilter plugin "DynamicResources": .*', re.DOTALL),
     re.compile(r'running "DynamicResources" filter plugin: .*', re.DOTALL),
     re.compile(r"resourceclaim.*(not found|is being deleted)", re.DOTALL),
-    re.compile(r"ResourceClaim .* was not created for pod .*", re.DOTALL),
+    re.compile(r"ResourceClaim .* was not created for [pP]od .*", re.DOTALL),
     re.compile(r'pod ".*(ResourceClaim not created yet|none of the supported fields are set)', re.DOTALL),
 )
 
@@ -92,14 +107,25 @@ def compare(said: str, sentences: Iterable[str]) -> tuple[bool | None, tuple[Cla
 
     None: every clause comes from checks that we do not model.
     """
-    theirs = parse(said)
+    theirs = parse(_CEL.sub(r"\1", said))
     if theirs.clauses and not any(is_modelled(text) for text, _ in theirs.clauses):
         return None, tuple(Clause(text=t, count=c, modelled=False) for t, c in theirs.clauses)
-    results = [_compare_one(theirs, parse(ours)) for ours in sentences]
+    results = [_compare_one(theirs, parse(_CEL.sub(r"\1", ours))) for ours in sentences]
     return max(results, key=lambda r: (r[0], sum(c.ours == c.count for c in r[1])), default=(False, ()))
 
 
+def _untold_taints(sentence: Sentence) -> Sentence:
+    """With taints counted together, as from 1.35 on."""
+    counts: dict[str, int] = {}
+    for text, count in sentence.clauses:
+        name = nodechecks.UNTOLERATED_UNNAMED if _PATTERNS[0].fullmatch(text) else text
+        counts[name] = counts.get(name, 0) + count
+    return Sentence(sentence.all_nodes, tuple(counts.items()))
+
+
 def _compare_one(theirs: Sentence, ours: Sentence) -> tuple[bool, tuple[Clause, ...]]:
+    if any(text == nodechecks.UNTOLERATED_UNNAMED for text, _ in ours.clauses):
+        theirs = _untold_taints(theirs)  # 1.32 to 1.34 still name them
     our_counts, said = dict(ours.clauses), dict(theirs.clauses)
     clauses = tuple(Clause(text=t, count=c, ours=our_counts.get(t), modelled=is_modelled(t)) for t, c in theirs.clauses)
     hidden = sum(c.count for c in clauses if not c.modelled)

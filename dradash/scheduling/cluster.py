@@ -11,15 +11,20 @@ from typing import Any, Final
 
 import msgspec
 
+from dradash.kinds import deviceclaim
 from dradash.kinds.claim import ResourceClaim, ResourceClaimTemplate
+from dradash.kinds.deviceclass import DeviceClass
 from dradash.kinds.event import Event
-from dradash.kinds.meta import KubeObject
+from dradash.kinds.meta import KubeObject, controller_uid
 from dradash.kinds.node import Node
 from dradash.kinds.pod import Pod
-from dradash.kinds.registry import KINDS, MalformedObject, decode
+from dradash.kinds.registry import KINDS, MalformedObject, read
 from dradash.kinds.resourceclass import ResourceClass
+from dradash.kinds.resourceslice import ResourceSlice
 from dradash.kinds.schedulingcontext import PodSchedulingContext
 from dradash.scheduling.nodetable import NodeTable
+from dradash.scheduling.structured.inventory import Inventory
+from dradash.scheduling.structured.requests import class_names
 
 # Events that say why the scheduler did not place a pod; newer ones replace older ones in the index.
 FAILED_SCHEDULING: Final = "FailedScheduling"
@@ -73,6 +78,8 @@ _INDICES: Final = (
     "pods_by_claim",
     "pods_by_template",
     "claims_by_class",
+    "claims_by_device_class",
+    "claims_by_owner",
     "claims_by_reserving_pod",
     "claims_by_reserving_name",
     "events_by_object",
@@ -83,26 +90,34 @@ _INDICES: Final = (
 class Cluster:
     def __init__(self) -> None:
         self.pods: dict[str, Pod] = {}
-        self.claims: dict[str, ResourceClaim] = {}
+        self.claims: dict[str, ResourceClaim] = {}  # v1alpha2
+        self.device_claims: dict[str, deviceclaim.ResourceClaim] = {}  # all later versions
         self.classes: dict[str, ResourceClass] = {}
-        self.templates: dict[str, ResourceClaimTemplate] = {}
+        self.device_classes: dict[str, DeviceClass] = {}
+        self.inventory = Inventory()
+        self.templates: dict[str, ResourceClaimTemplate | deviceclaim.ResourceClaimTemplate] = {}
         self.contexts: dict[str, PodSchedulingContext] = {}
         self.namespaces: dict[str, KubeObject] = {}
         self.events: dict[str, Event] = {}
         self.nodes = NodeTable()
+        self.claims_version = ""  # of resource.k8s.io, as claims are watched; "": not known
         self.raw: dict[str, dict[str, bytes]] = {plural: {} for plural in KINDS}
         self.malformed: dict[str, dict[str, str]] = {plural: {} for plural in KINDS}  # kind -> key -> what is wrong
         self.pods_by_claim = Index()
         self.pods_by_template = Index()
         self.claims_by_class = Index()
+        self.claims_by_device_class = Index()
+        self.claims_by_owner = Index()  # group: UID of a claim's controller
         self.claims_by_reserving_pod = Index()  # group: UID of the pod in status.reservedFor
         self.claims_by_reserving_name = Index()  # group: key of that pod, whatever its UID
         self.events_by_object = Index()  # group: "kind/namespace/name" of what the event is about
         self.pods_by_uid: dict[str, str] = {}
         self._by_kind: dict[str, dict[str, Any]] = {
             "pods": self.pods,
-            "resourceclaims": self.claims,
+            "resourceclaims": {},
             "resourceclasses": self.classes,
+            "deviceclasses": self.device_classes,
+            "resourceslices": self.inventory.slices,
             "resourceclaimtemplates": self.templates,
             "podschedulingcontexts": self.contexts,
             "namespaces": self.namespaces,
@@ -115,9 +130,14 @@ class Cluster:
         other = Cluster()
         other.nodes = self.nodes.copy()
         other._by_kind["nodes"] = other.nodes.by_name
+        other.inventory = self.inventory.copy()
+        other._by_kind["resourceslices"] = other.inventory.slices
         for kind, objects in self._by_kind.items():
-            if kind != "nodes":
+            if kind not in ("nodes", "resourceslices"):
                 other._by_kind[kind].update(objects)
+        other.claims_version = self.claims_version
+        other.claims.update(self.claims)
+        other.device_claims.update(self.device_claims)
         for kind, raw in self.raw.items():
             other.raw[kind].update(raw)
             other.malformed[kind].update(self.malformed[kind])
@@ -135,7 +155,7 @@ class Cluster:
         old = self._by_kind[kind].get(key)
         self.raw[kind][key] = raw
         try:
-            new = decode(KINDS[kind].struct, raw)
+            new = read(KINDS[kind], raw)
             if new.key != key:
                 raise MalformedObject(f"its metadata names {new.key!r}")
         except MalformedObject as error:
@@ -145,6 +165,9 @@ class Cluster:
         self.malformed[kind].pop(key, None)
         if isinstance(new, Node):
             self.nodes.put(new, slot)
+            self.inventory.node_changed(key)
+        elif isinstance(new, ResourceSlice):
+            self.inventory.put_slice(key, new)
         else:
             self._by_kind[kind][key] = new
             self._index(kind, key, new)
@@ -161,6 +184,10 @@ class Cluster:
     def _forget(self, kind: str, key: str) -> None:
         if kind == "nodes":
             self.nodes.remove(key)
+            self.inventory.node_changed(key)
+            return
+        if kind == "resourceslices":
+            self.inventory.put_slice(key, None)
             return
         old = self._by_kind[kind].pop(key, None)
         if kind == "pods" and old is not None and self.pods_by_uid.get(old.uid) == key:
@@ -175,7 +202,7 @@ class Cluster:
                 if obj:
                     self.pods_by_uid[obj.uid] = key
             case "resourceclaims":
-                self.claims_by_class.set(key, {obj.spec.resource_class_name} if obj else set())
+                self._index_claim(key, obj)
                 reserved = obj.status.reserved_for if obj else ()
                 self.claims_by_reserving_pod.set(key, {r.uid for r in reserved})
                 self.claims_by_reserving_name.set(key, {f"{obj.namespace}/{r.name}" for r in reserved if r.name})
@@ -183,6 +210,23 @@ class Cluster:
                 self.events_by_object.set(key, {about(obj)} if obj else set())
             case _:
                 pass
+
+    def _index_claim(self, key: str, claim: ResourceClaim | deviceclaim.ResourceClaim | None) -> None:
+        self.claims.pop(key, None)
+        self.device_claims.pop(key, None)
+        owner = controller_uid(claim.metadata) if claim else None
+        self.claims_by_owner.set(key, {owner} if owner else set())
+        by_class: set[str] = set()
+        by_device_class: set[str] = set()
+        if isinstance(claim, deviceclaim.ResourceClaim):
+            self.device_claims[key] = claim
+            by_device_class = class_names(claim.spec.devices)
+        elif claim is not None:
+            self.claims[key] = claim
+            by_class = {claim.spec.resource_class_name}
+        self.claims_by_class.set(key, by_class)
+        self.claims_by_device_class.set(key, by_device_class)
+        self.inventory.put_claim(key, self.device_claims.get(key))
 
     # --- the scheduler's listers -----------------------------------------------------------------------------------
 

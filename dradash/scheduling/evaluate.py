@@ -4,51 +4,67 @@ from __future__ import annotations
 
 from typing import Final
 
-from dradash.kinds.pod import Pod, PodResourceClaim
-from dradash.scheduling.classic.actsnext import acts_next
-from dradash.scheduling.classic.attempt import Attempt
-from dradash.scheduling.classic.choice import Seed
-from dradash.scheduling.classic.claims import claim_name, driver_of
-from dradash.scheduling.classic.claimstate import MISSING, claim_state
+from msgspec.structs import replace
+
+from dradash.kinds.pod import Pod
+from dradash.scheduling.choice import Seed
+from dradash.scheduling.claimrefs import claim_refs
+from dradash.scheduling.classic.actsnext import acts_next as classic_acts_next
+from dradash.scheduling.classic.attempt import Attempt as ClassicAttempt
 from dradash.scheduling.cluster import Cluster
-from dradash.scheduling.verdict import ActsNext, ClaimRef, Evaluation, Outcome, Verdict
+from dradash.scheduling.generation import Generation, generations_of
+from dradash.scheduling.structured.actsnext import acts_next as structured_acts_next
+from dradash.scheduling.structured.attempt import Attempt as StructuredAttempt
+from dradash.scheduling.verdict import ActsNext, Evaluation, Outcome, Verdict
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
+MIXED: Final = "cannot be judged: some of the pod's claims are v1alpha2, others of a later version"
 
 
-def evaluate(pod: Pod, cluster: Cluster, revision: int, *, seed: str = "", keep_selected: bool = True) -> Evaluation:
+def evaluate(
+    pod: Pod, cluster: Cluster, revision: int, *, seed: str = "", keep_selected: bool = True, now: float = 0.0
+) -> Evaluation:
     """What the scheduler's next attempt on the pod says, at this revision of the model.
 
     seed: decides what upstream leaves to chance; the pod's UID unless given, so that a verdict is stable.
     keep_selected: take the node selected before if it still fits, instead of one of the seed's.
+    now: Unix seconds, for conditions that devices must have met in time.
     """
-    settled = _settled(pod)
-    if settled is not None:
-        outcome, sentence = settled
-        verdict = Verdict(
-            pod=pod.key,
-            uid=pod.uid,
-            revision=revision,
-            outcome=outcome,
-            sentence=sentence,
-            claims=_claim_refs(pod, cluster),
-            node=pod.spec.node_name,
-        )
-        return Evaluation(verdict, {})
-    attempt = Attempt(pod, cluster, Seed.of(seed or pod.uid), keep_selected).run()
+    generations = generations_of(pod, cluster)
+    generation = max(generations)
     verdict = Verdict(
         pod=pod.key,
         uid=pod.uid,
         revision=revision,
+        outcome=Outcome.UNKNOWN,
+        sentence="",
+        generation=str(generation),
+        claims=claim_refs(pod, cluster),
+    )
+    if (settled := _settled(pod)) is not None:
+        outcome, sentence = settled
+        return Evaluation(replace(verdict, outcome=outcome, sentence=sentence, node=pod.spec.node_name), {})
+    if len(generations) > 1:
+        what = "make all claims of the pod of one version"
+        return Evaluation(replace(verdict, sentence=MIXED, acts_next=ActsNext(who="admin", what=what)), {})
+    chance = Seed.of(seed or pod.uid)
+    attempt: ClassicAttempt | StructuredAttempt
+    if generation is Generation.STRUCTURED:
+        attempt = StructuredAttempt(pod, cluster, chance, now=now).run()
+        mover = structured_acts_next(attempt)
+    else:
+        attempt = ClassicAttempt(pod, cluster, chance, keep_selected=keep_selected).run()
+        mover = classic_acts_next(attempt)
+    verdict = replace(
+        verdict,
         outcome=attempt.outcome,
         sentence=attempt.sentence,
         steps=attempt.all_steps(),
-        claims=_claim_refs(pod, cluster),
         nodes_fit=attempt.feasible.bit_count(),
         # A pod outside the queue is compared with no node, and need not be judged again when their number changes.
         nodes_total=0 if attempt.outcome in (Outcome.BLOCKED, Outcome.GATED) else len(cluster.nodes),
         node=attempt.node,
-        acts_next=acts_next(attempt),
+        acts_next=mover,
         alternatives=attempt.alternatives,
         not_modelled=_not_modelled(pod),
     )
@@ -105,23 +121,3 @@ def _not_modelled(pod: Pod) -> tuple[str, ...]:
     if pod.spec.scheduler_name and pod.spec.scheduler_name != DEFAULT_SCHEDULER:
         return (f"scheduler {pod.spec.scheduler_name}",)
     return ()
-
-
-def _claim_refs(pod: Pod, cluster: Cluster) -> tuple[ClaimRef, ...]:
-    return tuple(_claim_ref(pod, entry, cluster) for entry in pod.spec.resource_claims)
-
-
-def _claim_ref(pod: Pod, entry: PodResourceClaim, cluster: Cluster) -> ClaimRef:
-    name = claim_name(pod, entry).name or ""
-    claim = cluster.claim(pod.namespace, name) if name else None
-    template = entry.template_name or ""
-    if claim is None:
-        return ClaimRef(name=entry.name, claim=name, template=template, state=MISSING)
-    return ClaimRef(
-        name=entry.name,
-        claim=name,
-        template=template,
-        resource_class=claim.spec.resource_class_name,
-        driver=driver_of(claim, cluster),
-        state=str(claim_state(claim)),
-    )

@@ -48,7 +48,14 @@ def pre_filter(pod: Pod, nodes: NodeTable) -> tuple[Status, int]:
     return SUCCESS, nodes.named(names)
 
 
-def check_nodes(pod: Pod, nodes: NodeTable, shown: int) -> tuple[list[Refused], int]:
+# TaintToleration's words, by the taint's key and value; since 1.35 it no longer names the taint.
+UNTOLERATED: Final = "node(s) had untolerated taint {{{key}: {value}}}"
+UNTOLERATED_UNNAMED: Final = "node(s) had untolerated taint(s)"
+
+
+def check_nodes(
+    pod: Pod, nodes: NodeTable, shown: int, untolerated_words: str = UNTOLERATED
+) -> tuple[list[Refused], int]:
     """All checks on the nodes shown: what each refused, and the nodes left."""
     left = shown
     refused: dict[tuple[str, Status], int] = {}
@@ -66,7 +73,7 @@ def check_nodes(pod: Pod, nodes: NodeTable, shown: int) -> tuple[list[Refused], 
     for taints, tainted in nodes.by_taints().items():
         taint = untolerated(pod.spec.tolerations, taints)
         if taint is not None:
-            text = f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}"
+            text = untolerated_words.format(key=taint.key, value=taint.value)
             refuse("TaintToleration", unschedulable(text), tainted)
     refuse("NodeAffinity", NO_AFFINITY, nodes.all & ~_affine(pod, nodes))
     return [Refused(plugin, status, out) for (plugin, status), out in refused.items()], left

@@ -87,6 +87,11 @@ class NodeTable:
         """Names of the nodes in the set, in the order of their slots. A slot never seen reads as "node #N"."""
         return self.slot_names(nodeset.slots(nodes))
 
+    def bit(self, name: str) -> int:
+        """The set of this node alone, also of one that is gone; empty for a node never seen."""
+        slot = self._slots.get(name)
+        return 0 if slot is None else 1 << slot
+
     def slot_names(self, slots: Collection[int]) -> list[str]:
         try:
             return list(map(self._names.__getitem__, slots))

@@ -101,7 +101,9 @@ class Replay:
 
     def _list(self, t: float, kind: str, obj: dict[str, Any]) -> None:
         """A list replaces: objects that are not in it are gone."""
-        items = [i for i in obj.get("items") or () if isinstance(i, dict)]
+        # Items of a list do not say their version, the list does.
+        own = {"apiVersion": obj["apiVersion"]} if obj.get("apiVersion") else {}
+        items = [{**own, **i} for i in obj.get("items") or () if isinstance(i, dict)]
         gone = set(self.cluster.raw[kind]) - {key_of(i) for i in items}
         for key in gone:
             self._remove(t, kind, key)

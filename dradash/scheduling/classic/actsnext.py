@@ -7,25 +7,23 @@ meets them.
 from __future__ import annotations
 
 from dradash.kinds.claim import IMMEDIATE, ResourceClaim
-from dradash.kinds.pod import Pod, PodResourceClaim
+from dradash.kinds.pod import Pod
 from dradash.scheduling.classic import plugin
 from dradash.scheduling.classic.attempt import Attempt
-from dradash.scheduling.classic.claims import can_be_reserved, claim_name, driver_of, is_for_pod, is_reserved_for_pod
+from dradash.scheduling.classic.claims import can_be_reserved, claim_name, driver_of, is_reserved_for_pod
 from dradash.scheduling.classic.publish import status_for_claim
 from dradash.scheduling.cluster import Cluster
+from dradash.scheduling.unblocking import NOBODY, holders, open_gates, unblock
 from dradash.scheduling.verdict import ActsNext, Outcome
-
-NOBODY = ActsNext(who="nobody")
 
 
 def acts_next(attempt: Attempt) -> ActsNext:
     pod, cluster = attempt.pod, attempt.cluster
     match attempt.outcome:
         case Outcome.BLOCKED:
-            return _unblock(pod, cluster)
+            return unblock(pod, cluster)
         case Outcome.GATED:
-            gates = tuple(g.name for g in pod.spec.scheduling_gates)
-            return ActsNext(who="admin", names=gates, what="remove the pod's scheduling gates")
+            return open_gates(pod)
         case Outcome.WAITING:
             return _negotiate(attempt)
         case Outcome.SCHEDULABLE:
@@ -34,63 +32,6 @@ def acts_next(attempt: Attempt) -> ActsNext:
             return _make_fit(attempt)
         case _:
             return NOBODY
-
-
-# --- before the queue ------------------------------------------------------------------------------------------------
-
-
-def _unblock(pod: Pod, cluster: Cluster) -> ActsNext:
-    for entry in pod.spec.resource_claims:
-        answer = _unblock_entry(pod, cluster, entry)
-        if answer is not None:
-            return answer
-    return NOBODY
-
-
-def _unblock_entry(pod: Pod, cluster: Cluster, entry: PodResourceClaim) -> ActsNext | None:
-    name = claim_name(pod, entry)
-    if name.error:
-        return _create_claim(pod, cluster, entry)
-    if name.name is None:
-        return None
-    key = f"{pod.namespace}/{name.name}"
-    claim = cluster.claims.get(key)
-    if claim is None:
-        if entry.template_name is None:
-            return ActsNext(who="admin", names=(key,), what=f"create the ResourceClaim {key} that the pod names")
-        return ActsNext(who="claim controller", names=(key,), what=f"create the ResourceClaim {key} anew: it is gone")
-    if claim.metadata.deletion_timestamp is not None:
-        return _finish_deletion(claim, cluster)
-    if name.must_check_owner and is_for_pod(pod, claim):
-        what = f"remove the ResourceClaim {key}: it has the name of the pod's claim but belongs to another owner"
-        return ActsNext(who="admin", names=(key,), what=what)
-    return None
-
-
-def _create_claim(pod: Pod, cluster: Cluster, entry: PodResourceClaim) -> ActsNext:
-    if entry.template_name is None:
-        what = f'give the pod\'s claim "{entry.name}" a resourceClaimName or a resourceClaimTemplateName'
-        return ActsNext(who="admin", names=(entry.name,), what=what)
-    key = f"{pod.namespace}/{entry.template_name}"
-    if key not in cluster.templates:
-        return ActsNext(who="admin", names=(key,), what=f"create the ResourceClaimTemplate {key}: it does not exist")
-    what = f'create the ResourceClaim for "{entry.name}" from the ResourceClaimTemplate {key}'
-    return ActsNext(who="claim controller", names=(key,), what=what)
-
-
-def _finish_deletion(claim: ResourceClaim, cluster: Cluster) -> ActsNext:
-    holders = _holders(claim)
-    if holders:
-        return ActsNext(
-            who="pod", names=holders, what=f"stop using the ResourceClaim {claim.key}, which is being deleted"
-        )
-    driver = driver_of(claim, cluster)
-    what = f"deallocate the ResourceClaim {claim.key} and remove its finalizers, so that its deletion ends"
-    return ActsNext(who="driver" if driver else "admin", names=(driver,) if driver else (claim.key,), what=what)
-
-
-def _holders(claim: ResourceClaim) -> tuple[str, ...]:
-    return tuple(f"{claim.namespace}/{r.name}" for r in claim.status.reserved_for)
 
 
 # --- PreFilter, Filter -----------------------------------------------------------------------------------------------
@@ -162,7 +103,7 @@ def _pass_claim(pod: Pod, cluster: Cluster, claim: ResourceClaim) -> ActsNext | 
     if claim.status.deallocation_requested:
         return ActsNext(who="driver", names=by_driver, what=f"deallocate the ResourceClaim {claim.key}, as was asked")
     if allocated and not can_be_reserved(claim) and not is_reserved_for_pod(pod, claim):
-        return ActsNext(who="pod", names=_holders(claim), what=f"finish: it holds the ResourceClaim {claim.key}")
+        return ActsNext(who="pod", names=holders(claim), what=f"finish: it holds the ResourceClaim {claim.key}")
     return None
 
 

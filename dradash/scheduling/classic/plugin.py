@@ -13,7 +13,7 @@ import msgspec
 
 from dradash.kinds.claim import IMMEDIATE, WAIT_FOR_FIRST_CONSUMER, ResourceClaim
 from dradash.kinds.pod import Pod
-from dradash.scheduling.classic.choice import Seed
+from dradash.scheduling.choice import Seed
 from dradash.scheduling.classic.claims import Lookup, can_be_reserved, is_reserved_for_pod
 from dradash.scheduling.classic.cycle import ClaimInformation, CycleState
 from dradash.scheduling.classic.publish import CONTEXTS, context_of, publish, status_for_claim

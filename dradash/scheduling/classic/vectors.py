@@ -10,8 +10,8 @@ from dradash.kinds.claim import ResourceClaim
 from dradash.kinds.pod import Pod
 from dradash.kinds.registry import decode
 from dradash.kinds.schedulingcontext import PodSchedulingContext
+from dradash.scheduling.choice import Seed
 from dradash.scheduling.classic import hints, plugin
-from dradash.scheduling.classic.choice import Seed
 from dradash.scheduling.classic.claims import pod_claims
 from dradash.scheduling.classic.cycle import CycleState
 from dradash.scheduling.cluster import Cluster

@@ -7,19 +7,19 @@ upstream does not undo are upstream's; see docs/upstream.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from dradash.kinds.deviceclaim import ALL, EXACT_COUNT, MAX_RESULTS, DeviceRequest, ResourceClaim
 from dradash.kinds.deviceclass import DeviceClass
 from dradash.kinds.node import Node
-from dradash.kinds.resourceslice import ResourceSlice
 from dradash.scheduling.structured import capacity
 from dradash.scheduling.structured.allocation import Body, result_of
 from dradash.scheduling.structured.constraints import Constraint, constraint_of
 from dradash.scheduling.structured.counters import AvailableCounters
-from dradash.scheduling.structured.devices import AllocatedState, AllocationError, DeviceID
-from dradash.scheduling.structured.pools import Pool, gather_pools
+from dradash.scheduling.structured.devices import AllocationError, DeviceID
+from dradash.scheduling.structured.inventory import Inventory
+from dradash.scheduling.structured.pools import Pool
 from dradash.scheduling.structured.requests import Candidate, Request, RequestData, RequestKey, requests_of
 from dradash.scheduling.structured.search import Search, SearchCut, TooManyResults
 from dradash.scheduling.structured.selection import Answers, Selection
@@ -43,23 +43,12 @@ class Prepared(NamedTuple):
 class Allocator:
     """NewAllocator: what is the same for all nodes of an attempt."""
 
-    def __init__(
-        self,
-        state: AllocatedState,
-        classes: Mapping[str, DeviceClass],
-        slices: Iterable[ResourceSlice],
-        steps: int = STEPS,
-    ) -> None:
-        self.state = state
+    def __init__(self, inventory: Inventory, classes: Mapping[str, DeviceClass], steps: int = STEPS) -> None:
+        self.state = inventory.taken
+        self._inventory = inventory
         self._classes = classes
-        self._all = list(slices)
         self._steps = steps
-        self._shared = [s for s in self._all if not s.spec.node_name or s.spec.shared_counters]
-        self._on_node: dict[str, list[ResourceSlice]] = {}
-        for item in self._all:
-            if item.spec.node_name and not item.spec.shared_counters:
-                self._on_node.setdefault(item.spec.node_name, []).append(item)
-        self._available = AvailableCounters(state)
+        self._available = AvailableCounters(self.state)
         self._answers = Answers()
 
     def allocate(self, node: Node, claims: list[ResourceClaim]) -> list[Body] | None:
@@ -67,7 +56,7 @@ class Allocator:
 
         Raises AllocationError, and SearchCut when the search took too long.
         """
-        pools = gather_pools([*self._on_node.get(node.name, ()), *self._shared], node, self._all)
+        pools = self._inventory.pools(node)
         selection = Selection(node, self._answers)
         prepared = self._prepare(claims, pools, selection)
         search = Search(

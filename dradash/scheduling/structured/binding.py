@@ -92,9 +92,21 @@ def pre_bind(state: CycleState, node: str, writes: ClaimWrites, now: float) -> S
         for r in c.claim.status.allocation.devices.results
     ):
         return SUCCESS
-    waiting = f"waiting for binding conditions for device on node {node}"
-    state.events.append(f"Normal|BindingConditionsPending|Scheduling|{waiting}")
+    state.events.append(f"Normal|BindingConditionsPending|Scheduling|{waiting_for_conditions(node)}")
     return _is_pod_ready(state, now)
+
+
+def waiting_for_conditions(node: str) -> str:
+    """The text of the event that the plugin writes before it waits."""
+    return f"waiting for binding conditions for device on node {node}"
+
+
+def is_waiting(state: CycleState, now: float) -> bool:
+    """Whether PreBind, once everything was written, does nothing but wait for conditions."""
+    claims = [each.claim for each in state.claims]
+    if any(c.status.allocation is None for c in claims):
+        return False
+    return not any(is_ready(c).failure or is_timed_out(c, now) for c in claims)
 
 
 def _is_pod_ready(state: CycleState, now: float) -> Status:

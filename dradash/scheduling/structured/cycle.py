@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import msgspec
@@ -10,19 +10,24 @@ import msgspec
 from dradash.kinds.deviceclaim import ResourceClaim
 from dradash.kinds.deviceclass import DeviceClass
 from dradash.kinds.pod import Pod
-from dradash.kinds.resourceslice import ResourceSlice
 from dradash.kinds.selectors import NodeSelector
 from dradash.scheduling.structured.allocation import Body
 from dradash.scheduling.structured.allocator import Allocator
 from dradash.scheduling.structured.claimwrites import HeldClaim
+from dradash.scheduling.structured.inventory import Inventory
 
 
 class Listed(msgspec.Struct, frozen=True):
-    """The scheduler's caches. `in_flight`: claims by UID whose allocation is being written for another pod."""
+    """The scheduler's caches. `in_flight`: claims by UID whose allocation is being written for another pod.
+
+    inventory: devices and what is taken of them, by claims in flight too. extended_claim: the claim that an earlier
+    attempt made for the pod's extended resources (findExtendedResourceClaim).
+    """
 
     claims: Mapping[str, HeldClaim]
     classes: Mapping[str, DeviceClass]
-    slices: Sequence[ResourceSlice]
+    inventory: Inventory
+    extended_claim: Callable[[Pod], HeldClaim | None]
     in_flight: Mapping[str, ResourceClaim] = {}
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
 
 from dradash.kinds import quantity as quantities
-from dradash.kinds.deviceclaim import ResourceClaim
 from dradash.kinds.quantity import InvalidQuantity, Quantity
 
 Capacities = dict[str, Quantity]
@@ -55,25 +53,6 @@ class AllocatedState(msgspec.Struct):
     def holds(self, device: DeviceID) -> bool:
         """IsDeviceAllocated."""
         return device in self.devices or device in self.shared
-
-
-def allocated_state(claims: Iterable[ResourceClaim]) -> AllocatedState:
-    """GatherAllocatedState: what all allocations take, those in flight included; admin access takes nothing."""
-    state = AllocatedState()
-    for claim in claims:
-        if claim.status.allocation is None:
-            continue
-        for result in claim.status.allocation.devices.results:
-            if result.admin_access:
-                continue
-            device = DeviceID(result.driver, result.pool, result.device)
-            if result.share_id is None:
-                state.devices.add(device)
-                continue
-            state.shared.add(device)
-            if result.consumed_capacity:
-                add_capacity(state.capacity, device, {n: amount(q) for n, q in result.consumed_capacity.items()})
-    return state
 
 
 def add_capacity(collection: dict[DeviceID, Capacities], device: DeviceID, consumed: Capacities) -> None:

@@ -103,19 +103,16 @@ def pre_filter(state: CycleState) -> HeldClaim | None:
     if not any(is_extended_resource(n) and n in resolver and not q.is_zero for n, q in requests.items()):
         return None
     state.pod_scalars = {n: q.value() for n, q in requests.items() if "/" in n}
-    found = _existing(state.pod, state.listed.claims)
+    found = state.listed.extended_claim(state.pod)
     return found if found is not None else _new_claim(state.pod)
 
 
-def _existing(pod: Pod, claims: Mapping[str, HeldClaim]) -> HeldClaim | None:
-    """findExtendedResourceClaim."""
-    for candidate in claims.values():
-        meta = candidate.claim.metadata
-        if meta.annotations.get(EXTENDED_RESOURCE_CLAIM) == "true" and any(
-            o.name == pod.name and o.controller and o.uid == pod.uid for o in meta.owner_references
-        ):
-            return candidate
-    return None
+def is_extended_claim_of(pod: Pod, claim: ResourceClaim) -> bool:
+    """findExtendedResourceClaim, for one claim."""
+    meta = claim.metadata
+    return meta.annotations.get(EXTENDED_RESOURCE_CLAIM) == "true" and any(
+        o.name == pod.name and o.controller and o.uid == pod.uid for o in meta.owner_references
+    )
 
 
 def _new_claim(pod: Pod) -> HeldClaim:

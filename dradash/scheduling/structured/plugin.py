@@ -20,9 +20,11 @@ from dradash.scheduling.structured.binding import delete_claim, is_ready, is_tim
 from dradash.scheduling.structured.claims import Lookup
 from dradash.scheduling.structured.claimwrites import APIError, ClaimWrites, HeldClaim
 from dradash.scheduling.structured.cycle import CycleState, Information, Listed, NodeAllocation
-from dradash.scheduling.structured.devices import AllocationError, allocated_state
+from dradash.scheduling.structured.devices import AllocationError
 
 MAX_NODE_SCORE: Final = 100
+CANNOT_ALLOCATE: Final = "cannot allocate all claims"
+NOT_AVAILABLE: Final = "resourceclaim not available on the node"
 
 
 def sign_pod(pod: Pod) -> Status:
@@ -52,11 +54,9 @@ def pre_filter(pod: Pod, listed: Listed, lookup: Lookup) -> tuple[CycleState, St
         if not status.is_success:
             return state, status
     if any(held.claim.status.allocation is None for held in claims):
-        try:
-            taken = allocated_state([*(h.claim for h in listed.claims.values()), *listed.in_flight.values()])
-        except AllocationError as wrong:
+        for wrong in listed.inventory.faults.values():
             return state, error(str(wrong))
-        state.allocator = Allocator(taken, listed.classes, listed.slices)
+        state.allocator = Allocator(listed.inventory, listed.classes)
     state.claims, state.has_extended_claim = claims, special is not None
     return state, SUCCESS
 
@@ -114,11 +114,11 @@ def filter_node(state: CycleState, node: Node, now: float) -> Status:
         except AllocationError as wrong:
             return unschedulable(str(wrong)) if wrong.on_node else error(str(wrong))
         if found is None:
-            return unschedulable("cannot allocate all claims")
+            return unschedulable(CANNOT_ALLOCATE)
         results = tuple(found)
     if unavailable:
         state.unavailable |= unavailable
-        return unschedulable("resourceclaim not available on the node")
+        return unschedulable(NOT_AVAILABLE)
     if state.allocator is not None:
         state.node_allocations[node.name] = NodeAllocation(results, special.claim, special.mappings)
     return SUCCESS
@@ -142,7 +142,7 @@ def post_filter(state: CycleState, writes: ClaimWrites, seed: int = 0) -> Status
     if not state.claims:
         return Status(Code.UNSCHEDULABLE, ("no new claims to deallocate",))
     special = state.extended_claim
-    free = [i for i in sorted(state.unavailable) if not state.is_extended(i) and _can_be_freed(state, i)]
+    free = deallocatable(state)
     if free:
         return _deallocate(state.claims[free[seed % len(free)]], writes)
     if special is not None and special.claim.name != extended.SPECIAL_NAME:
@@ -152,6 +152,11 @@ def post_filter(state: CycleState, writes: ClaimWrites, seed: int = 0) -> Status
             return error(str(wrong))
         return Status(Code.UNSCHEDULABLE, ("deletion of ResourceClaim completed",))
     return Status(Code.UNSCHEDULABLE, ("still not schedulable",))
+
+
+def deallocatable(state: CycleState) -> list[int]:
+    """Places of the claims of which PostFilter deallocates one."""
+    return [i for i in sorted(state.unavailable) if not state.is_extended(i) and _can_be_freed(state, i)]
 
 
 def _can_be_freed(state: CycleState, index: int) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -55,8 +55,11 @@ def node_matches(node: Node, name: str | None, all_nodes: bool | None, selector:
     return any(term_matches(t, node.name, node.metadata.labels) for t in selector.node_selector_terms)
 
 
-def gather_pools(slices: Iterable[ResourceSlice], node: Node, everywhere: Iterable[ResourceSlice]) -> list[Pool]:
-    """GatherPools. `slices` are those that may concern the node, `everywhere` all of the cluster.
+Whole = Callable[[PoolID], Iterable[ResourceSlice]]  # all slices of the pool in the cluster
+
+
+def gather_pools(slices: Iterable[ResourceSlice], node: Node, whole: Whole) -> list[Pool]:
+    """GatherPools. `slices` are those that may concern the node.
 
     The pools come in the order in which devices are tried: by driver and name, those with binding conditions last.
     Raises AllocationError, which ends the attempt.
@@ -65,7 +68,7 @@ def gather_pools(slices: Iterable[ResourceSlice], node: Node, everywhere: Iterab
     for item in slices:
         if _concerns(item, node):
             _add(seen, item)
-    pools = [pool for id_, found in seen.items() if (pool := _judged(id_, found, everywhere)) is not None]
+    pools = [pool for id_, found in seen.items() if (pool := _judged(id_, found, whole)) is not None]
     return sorted(pools, key=lambda pool: (_has_binding_conditions(pool), pool.id))
 
 
@@ -102,24 +105,22 @@ def _add(seen: dict[PoolID, list[ResourceSlice]], item: ResourceSlice) -> None:
         known.append(item)
 
 
-def _judged(id_: PoolID, found: list[ResourceSlice], everywhere: Iterable[ResourceSlice]) -> Pool | None:
+def _judged(id_: PoolID, found: list[ResourceSlice], whole: Whole) -> Pool | None:
     """One pool, None if a newer generation of it is elsewhere."""
     found.sort(key=lambda s: s.name)
     expected = found[0].spec.pool.resource_slice_count
     if len(found) == expected:
         return _built(id_, found, None)
     generation = found[0].spec.pool.generation
-    whole: list[ResourceSlice] = []
-    for item in everywhere:
-        if item.spec.driver != id_.driver or item.spec.pool.name != id_.pool:
-            continue
+    newest: list[ResourceSlice] = []
+    for item in whole(id_):
         if item.spec.pool.generation > generation:
             return None
         if item.spec.pool.generation == generation:
-            whole.append(item)
-    if len(whole) != expected:
+            newest.append(item)
+    if len(newest) != expected:
         return Pool(id_, is_incomplete=True)
-    return _built(id_, found, whole)
+    return _built(id_, found, newest)
 
 
 def _built(id_: PoolID, found: list[ResourceSlice], whole: list[ResourceSlice] | None) -> Pool:

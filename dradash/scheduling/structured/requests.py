@@ -8,6 +8,7 @@ import msgspec
 
 from dradash.kinds.deviceclaim import (
     CapacityRequirements,
+    DeviceClaim,
     DeviceRequest,
     DeviceSelector,
     DeviceSubRequest,
@@ -88,6 +89,11 @@ def requests_of(request: DeviceRequest) -> list[Request]:
             capacity=exactly.capacity,
         )
     ]
+
+
+def class_names(devices: DeviceClaim) -> set[str]:
+    """Names of all DeviceClasses that the requests and their alternatives ask for."""
+    return {r.class_name for request in devices.requests for r in requests_of(request) if r.class_name}
 
 
 def _sub_request(parent: str, sub: DeviceSubRequest) -> Request:

@@ -17,6 +17,8 @@ from dradash.scheduling.structured import binding, hints, plugin
 from dradash.scheduling.structured.claims import pod_claims
 from dradash.scheduling.structured.claimwrites import ClaimWrites, held
 from dradash.scheduling.structured.cycle import CycleState, Listed
+from dradash.scheduling.structured.extended import is_extended_claim_of
+from dradash.scheduling.structured.inventory import Inventory
 
 Answer = dict[str, Any]
 
@@ -67,10 +69,13 @@ def _cut(value: Any) -> Any:
 def _listed(case: dict[str, Any]) -> Listed:
     claims = [held(to_v1(c)) for c in case.get("claims") or ()]
     flying = [held(to_v1(c)).claim for c in case.get("inFlightClaims") or ()]
+    slices = [decode(ResourceSlice, to_v1(s)) for s in case.get("resourceSlices") or ()]
+    holding = {c.claim.key: c.claim for c in claims} | {f"in flight {i}": c for i, c in enumerate(flying)}
     return Listed(
         claims={c.claim.key: c for c in claims},
         classes={c["metadata"]["name"]: decode(DeviceClass, c) for c in case.get("deviceClasses") or ()},
-        slices=[decode(ResourceSlice, to_v1(s)) for s in case.get("resourceSlices") or ()],
+        inventory=Inventory(slices, holding),
+        extended_claim=lambda pod: next((c for c in claims if is_extended_claim_of(pod, c.claim)), None),
         in_flight={c.uid: c for c in flying},
     )
 

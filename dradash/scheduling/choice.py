@@ -27,6 +27,10 @@ class Seed:
     def __init__(self, number: int) -> None:
         self._number = number
 
+    @property
+    def number(self) -> int:
+        return self._number
+
     @classmethod
     def of(cls, text: str) -> Seed:
         return cls(int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little"))

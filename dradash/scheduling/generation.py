@@ -1,0 +1,43 @@
+"""Which generation of DRA judges a pod: that of its claims, as the API server gave them.
+
+Claims that do not exist yet are taken for what their template is, and else for what the cluster serves.
+"""
+
+from __future__ import annotations
+
+import enum
+
+from dradash.kinds import claim, deviceclaim
+from dradash.kinds.pod import Pod
+from dradash.kinds.registry import CLASSIC
+from dradash.scheduling.cluster import Cluster, claim_keys, template_keys
+
+
+class Generation(enum.StrEnum):
+    CLASSIC = "classic"  # v1alpha2: ResourceClass, PodSchedulingContext; drivers allocate
+    STRUCTURED = "structured"  # v1, v1beta2, v1beta1: DeviceClass, ResourceSlice; the scheduler allocates
+
+
+_OF: dict[type, Generation] = {
+    claim.ResourceClaim: Generation.CLASSIC,
+    claim.ResourceClaimTemplate: Generation.CLASSIC,
+    deviceclaim.ResourceClaim: Generation.STRUCTURED,
+    deviceclaim.ResourceClaimTemplate: Generation.STRUCTURED,
+}
+
+
+def generations_of(pod: Pod, cluster: Cluster) -> frozenset[Generation]:
+    """More than one: no scheduler can place the pod."""
+    claims = cluster.objects("resourceclaims")
+    found = {_OF[type(claims[k])] for k in claim_keys(pod) if k in claims}
+    if not found:
+        found = {_OF[type(cluster.templates[k])] for k in template_keys(pod) if k in cluster.templates}
+    return frozenset(found or {served(cluster)})
+
+
+def served(cluster: Cluster) -> Generation:
+    """By the version that claims are watched in; where that is not known, by what there is."""
+    if cluster.claims_version:
+        return Generation.CLASSIC if cluster.claims_version == CLASSIC else Generation.STRUCTURED
+    newer = cluster.device_classes or cluster.device_claims or cluster.inventory.slices
+    return Generation.STRUCTURED if newer else Generation.CLASSIC

@@ -1,0 +1,80 @@
+"""Who must move for a pod with structured parameters to get on: one answer for each way an attempt can end."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from dradash.scheduling.structured import plugin
+from dradash.scheduling.structured.attempt import Attempt
+from dradash.scheduling.structured.binding import is_ready
+from dradash.scheduling.unblocking import NOBODY, holders, open_gates, unblock
+from dradash.scheduling.verdict import ActsNext, Outcome
+
+_POOL: Final = re.compile(
+    r"resource pool (?P<driver>[^/ ]+)/(?P<pool>\S+) is currently (?P<what>being updated|invalid)"
+)
+_CLASS: Final = re.compile(r"device class (?P<name>\S+) does not exist")
+
+
+def acts_next(attempt: Attempt) -> ActsNext:
+    match attempt.outcome:
+        case Outcome.BLOCKED:
+            return unblock(attempt.pod, attempt.cluster)
+        case Outcome.GATED:
+            return open_gates(attempt.pod)
+        case Outcome.SCHEDULABLE:
+            return ActsNext(who="scheduler", what=f"allocate and reserve the claims and bind the pod to {attempt.node}")
+        case Outcome.WAITING:
+            return _meet_conditions(attempt)
+        case Outcome.ERROR:
+            return _mend(attempt.sentence)
+        case Outcome.UNSCHEDULABLE:
+            return _make_fit(attempt)
+        case _:
+            return NOBODY
+
+
+def _meet_conditions(attempt: Attempt) -> ActsNext:
+    claims = [c.claim for c in attempt.state.claims] if attempt.state is not None else []
+    drivers: dict[str, None] = {}
+    for claim in claims:
+        if claim.status.allocation is not None and not is_ready(claim).is_ready:
+            waiting = (r.driver for r in claim.status.allocation.devices.results if r.binding_conditions)
+            drivers |= dict.fromkeys(waiting)
+    return ActsNext(who="driver", names=tuple(drivers), what="set the binding conditions of the allocated devices")
+
+
+def _mend(sentence: str) -> ActsNext:
+    if pool := _POOL.search(sentence):
+        what = f"publish all slices of the newest generation of pool {pool['pool']}"
+        if pool["what"] == "invalid":
+            what = f"correct the slices of pool {pool['pool']}"
+        return ActsNext(who="driver", names=(pool["driver"],), what=what)
+    if "CEL " in sentence:
+        return ActsNext(who="admin", what="correct the selector that the message names, or the attributes it reads")
+    if "invalid resource pools" in sentence:
+        return ActsNext(who="driver", what="correct the slices of the invalid pools")
+    return ActsNext(who="admin", what="correct what the message names")
+
+
+def _make_fit(attempt: Attempt) -> ActsNext:
+    if missing := _CLASS.search(attempt.sentence):
+        name = missing["name"]
+        return ActsNext(who="admin", names=(name,), what=f"create the DeviceClass {name}: it does not exist")
+    effects = attempt.steps["PostFilter"].effects if "PostFilter" in attempt.steps else ()
+    if effects:
+        key = f"{effects[-1].namespace}/{effects[-1].name}"
+        return ActsNext(who="scheduler", what=f"deallocate the ResourceClaim {key}, which is in the way")
+    state = attempt.state
+    if state is not None and state.unavailable:
+        taken = [state.claims[i].claim for i in sorted(state.unavailable)]
+        users = tuple(dict.fromkeys(pod for claim in taken for pod in holders(claim)))
+        what = "finish: it holds the claim on nodes where this pod does not fit"
+        return ActsNext(who="pod" if users else "admin", names=users, what=what)
+    if not attempt.cluster.nodes.all:
+        return ActsNext(who="admin", what="add nodes: the cluster has none")
+    reasons = {reason for s in attempt.steps.values() for g in s.groups for reason in [g.reason]}
+    if plugin.CANNOT_ALLOCATE in reasons:
+        return ActsNext(who="admin", what="free, add or change devices, or ask for others: none of the nodes has them")
+    return ActsNext(who="admin", what="make a node fit (labels, taints), or change the pod")
