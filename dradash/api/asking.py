@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from dradash.api.problems import NO_SUCH_MOMENT, NOT_FOUND, Refusal
-from dradash.kinds.registry import KINDS, MalformedObject, decode
+from dradash.kinds.registry import KINDS, MalformedObject, read_object
 from dradash.reader.current import Current
 from dradash.reader.doctor import Report
 from dradash.reader.moment import show
@@ -62,7 +62,7 @@ class Ask:
         entries = self.history(kind, key)
         if entries:
             try:
-                return decode(KINDS[kind].struct, entries[-1].object), entries[-1]
+                return read_object(KINDS[kind], entries[-1].object), entries[-1]
             except MalformedObject as error:
                 raise Refusal(NOT_FOUND, f"the last known {KINDS[kind].kind} {key} is malformed: {error}") from error
         raise Refusal(NOT_FOUND, f"there is no {KINDS[kind].kind} {key}, now or in the history")

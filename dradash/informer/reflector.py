@@ -52,7 +52,7 @@ from dradash.informer.source import (
     WatchEvent,
     error_of_status,
 )
-from dradash.kinds.registry import Kind, MalformedObject, decode
+from dradash.kinds.registry import Kind, MalformedObject, read_object
 
 # client-go's reflector backs off from 0.8 s to 30 s. Ours starts lower, because a page shows how old it is.
 QUICK: Final = Backoff(base=0.5, cap=30.0)
@@ -198,7 +198,7 @@ class Reflector:
 
     def _is_readable(self, item: bytes) -> bool:
         try:
-            decode(self.kind.struct, item)
+            read_object(self.kind, item)
         except MalformedObject:
             return False
         return True

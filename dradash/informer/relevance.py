@@ -26,7 +26,14 @@ CLAIM_REASONS: Final = frozenset(
     }
 )
 KINDS_WITH_EVENTS: Final = frozenset(
-    {"ResourceClaim", "ResourceClaimTemplate", "ResourceClass", "PodSchedulingContext"}
+    {
+        "ResourceClaim",
+        "ResourceClaimTemplate",
+        "ResourceClass",
+        "PodSchedulingContext",
+        "DeviceClass",
+        "ResourceSlice",
+    }
 )
 
 # What the API server itself leaves out. An events watch takes one field selector, whose parts are joined by "and";
@@ -77,7 +84,8 @@ _UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 def pod_uses_claims(raw: bytes) -> bool:
     """spec.resourceClaims is not empty. A pod that mentions it but cannot be read is kept, to be shown as malformed."""
     if b'"resourceClaims"' not in raw:  # true of nearly all pods of a cluster: they are not even decoded
-        return False
+        # Devices that DRA gives for extended resources: named so in the request, or told in the status.
+        return b'"deviceclass.resource.kubernetes.io/' in raw or b'"extendedResourceClaimStatus"' in raw
     try:
         pod = _POD.decode(raw)
     except _UNREADABLE:

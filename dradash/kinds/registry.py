@@ -93,11 +93,16 @@ KINDS: Final[dict[str, Kind]] = {
 }
 
 
+def struct_of(kind: Kind, api_version: str) -> type[KubeObject]:
+    """The struct that objects of this apiVersion (group/version, "" for none) are read into."""
+    return kind.classic or kind.struct if api_version == f"{_DRA}/{CLASSIC}" else kind.struct
+
+
 class _Version(msgspec.Struct):
     apiVersion: str = ""  # noqa: N815 - as on the wire
 
 
-def read(kind: Kind, raw: bytes | str) -> KubeObject:
+def read_object(kind: Kind, raw: bytes | str) -> KubeObject:
     """An object of the kind, in the struct of its version; v1beta1 reads as v1. Raises MalformedObject.
 
     An object without apiVersion, as in a list, counts as v1.
@@ -105,9 +110,7 @@ def read(kind: Kind, raw: bytes | str) -> KubeObject:
     if kind.group != _DRA:
         return decode(kind.struct, raw)
     version = _version(raw)
-    if version == f"{_DRA}/{CLASSIC}":
-        return decode(kind.classic or kind.struct, raw)
-    return decode(kind.struct, to_v1(msgspec.json.decode(raw)) if version == V1BETA1 else raw)
+    return decode(struct_of(kind, version), to_v1(msgspec.json.decode(raw)) if version == V1BETA1 else raw)
 
 
 def _version(raw: bytes | str) -> str:

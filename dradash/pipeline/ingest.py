@@ -17,12 +17,18 @@ from dradash.informer.sink import KindState, ObjectEvent
 from dradash.kinds.registry import KINDS
 from dradash.pipeline.reconsider import Applied, Reconsider
 from dradash.scheduling.cluster import Cluster
+from dradash.scheduling.generation import Generation
 from dradash.store.model import DuePod, Loaded, Model, SyncState, Write
 
 log = logging.getLogger(__name__)
 
-# Without these a pod cannot be judged (see judge.py).
-JUDGED_BY: Final = ("pods", "nodes", "resourceclaims", "resourceclasses", "podschedulingcontexts")
+# Without these a pod cannot be judged (see judge.py), by the generation of its claims.
+_ALWAYS: Final = ("pods", "nodes", "resourceclaims")
+JUDGED_BY: Final = {
+    Generation.CLASSIC: (*_ALWAYS, "resourceclasses", "podschedulingcontexts"),
+    Generation.STRUCTURED: (*_ALWAYS, "deviceclasses", "resourceslices"),
+}
+_ALL_JUDGED_BY: Final = frozenset(kind for kinds in JUDGED_BY.values() for kind in kinds)
 READ: Final = frozenset({"synced", "stale"})  # states in which a kind's objects are known
 
 
@@ -48,6 +54,8 @@ class Ingest:
                 self._cluster.put(kind, key, raw)
         self._reconsider = Reconsider(self._cluster)
         self._states = {kind: state.state for kind, state in loaded.sync.items()}
+        if claims := loaded.sync.get("resourceclaims"):
+            self._cluster.claims_version = claims.version
 
     def wanted(self, pod_key: str) -> bool:
         """Whether a pod matters that uses no claims itself: a claim is reserved for it, or the model holds it."""
@@ -82,13 +90,15 @@ class Ingest:
                 level = logging.INFO if state.state == "synced" else logging.WARNING
                 log.log(level, "%s: %s%s", state.kind, state.state, f": {state.error}" if state.error else "")
             self._states[state.kind] = state.state
-            if state.kind in JUDGED_BY and (before in READ) != (state.state in READ) and self._all_told():
+            if state.kind == "resourceclaims":
+                self._cluster.claims_version = state.version
+            if state.kind in _ALL_JUDGED_BY and (before in READ) != (state.state in READ) and self._all_told():
                 self._reconsider.all_pods()
                 self._mark_due(self._reconsider.due())
 
     def _all_told(self) -> bool:
         """Each kind that verdicts depend on was read, or is known to be not readable."""
-        return all(self._states.get(kind, "unknown") not in ("unknown", "syncing") for kind in JUDGED_BY)
+        return all(self._states.get(kind, "unknown") not in ("unknown", "syncing") for kind in _ALL_JUDGED_BY)
 
     # --- writing ---------------------------------------------------------------------------------------------------
 

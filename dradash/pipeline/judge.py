@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
@@ -15,6 +15,7 @@ from dradash.scheduling import nodeset
 from dradash.scheduling.agreement import agreement, last_words
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.evaluate import evaluate, failed, malformed, unknown
+from dradash.scheduling.generation import generations_of
 from dradash.scheduling.verdict import Evaluation, HintNote, Verdict
 from dradash.store.figures import Tally
 from dradash.store.model import DuePod, Model
@@ -25,7 +26,8 @@ log = logging.getLogger(__name__)
 CATCH_UP: Final = 1.0  # seconds to wait for a change that a due pod names but that has not arrived here
 
 
-Evaluate = Callable[[Pod, Cluster, int], Evaluation]
+class Evaluate(Protocol):
+    def __call__(self, pod: Pod, cluster: Cluster, revision: int, *, now: float) -> Evaluation: ...
 
 
 class Judge:
@@ -85,11 +87,12 @@ class Judge:
         if pod is None:
             return malformed(key, revision, cluster.malformed["pods"].get(key, "it is gone"))
         states = self._replica.sync
-        now = {kind: states[kind].state if kind in states else "unknown" for kind in JUDGED_BY}
+        kinds = sorted({kind for of in generations_of(pod, cluster) for kind in JUDGED_BY[of]})
+        now = {kind: states[kind].state if kind in states else "unknown" for kind in kinds}
         missing = {kind: state for kind, state in now.items() if state not in READ}
         if missing:
             return unknown(key, pod.uid, revision, missing)
-        return self._evaluate_pod(pod, cluster, revision)
+        return self._evaluate_pod(pod, cluster, revision, now=self._clock())
 
     def _with_agreement(self, verdict: Verdict, before: Verdict | None) -> Verdict:
         pod = self._replica.cluster.pods.get(verdict.pod)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from dradash.kinds.registry import KINDS, MalformedObject, decode
+from dradash.kinds.registry import KINDS, MalformedObject, read_object
 from dradash.reader.world import World
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.doctor.lasting import RESERVED, Lasting, marks
@@ -60,7 +60,7 @@ def _decoded(kind: str, entry: HistoryEntry) -> Any:
     if kind == VERDICTS:
         return decode_verdict(entry.object)
     try:
-        return decode(KINDS[kind].struct, entry.object)
+        return read_object(KINDS[kind], entry.object)
     except MalformedObject:
         return None
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from dradash.kinds.claim import ResourceClaim, ResourceClaimTemplate
 from dradash.kinds.pod import Pod
-from dradash.kinds.registry import KINDS, MalformedObject, decode
+from dradash.kinds.registry import KINDS, MalformedObject, read_object
 from dradash.scheduling.cluster import Cluster, claim_keys, template_keys
 from dradash.store.model import SYNC, VERDICTS, ReadModel
 
@@ -38,7 +38,7 @@ def last_states(model: ReadModel, names: Iterable[Name], end: float) -> Iterator
     for kind, key in names:
         for entry in model.history(kind, key, end, end, 1):
             try:
-                yield (kind, key), decode(KINDS[kind].struct, entry.object)
+                yield (kind, key), read_object(KINDS[kind], entry.object)
             except MalformedObject:
                 continue
 
@@ -49,7 +49,7 @@ def once_named(model: ReadModel, name: Name, end: float) -> set[Name]:
     found: set[Name] = set()
     for entry in model.history(kind, key, 0.0, end, USERS) if kind in KINDS and key else ():
         try:
-            found.update(names_of(decode(KINDS[kind].struct, entry.object)))
+            found.update(names_of(read_object(KINDS[kind], entry.object)))
         except MalformedObject:
             continue
     return found

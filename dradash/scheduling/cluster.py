@@ -18,7 +18,7 @@ from dradash.kinds.event import Event
 from dradash.kinds.meta import KubeObject, controller_uid
 from dradash.kinds.node import Node
 from dradash.kinds.pod import Pod
-from dradash.kinds.registry import KINDS, MalformedObject, read
+from dradash.kinds.registry import KINDS, MalformedObject, read_object
 from dradash.kinds.resourceclass import ResourceClass
 from dradash.kinds.resourceslice import ResourceSlice
 from dradash.kinds.schedulingcontext import PodSchedulingContext
@@ -155,7 +155,7 @@ class Cluster:
         old = self._by_kind[kind].get(key)
         self.raw[kind][key] = raw
         try:
-            new = read(KINDS[kind], raw)
+            new = read_object(KINDS[kind], raw)
             if new.key != key:
                 raise MalformedObject(f"its metadata names {new.key!r}")
         except MalformedObject as error:

@@ -27,19 +27,18 @@ def check(path: Path) -> float:
     return max((row.t for row in read(path)), default=0.0)
 
 
-def kinds(path: Path) -> tuple[str, ...]:
-    """The kinds that the recorded cluster served, as far as they are known here.
+def versions(path: Path) -> tuple[str, ...]:
+    """The versions of resource.k8s.io that the recorded cluster served, as far as they are in the recording.
 
-    A kind that is in the recording only in a version that we do not know was not served in ours: the simulated cluster
-    must not say that there are none of it. Kinds of core are always served.
+    Kinds that no such version has were not served: the simulated cluster must not say that there are none of them.
     """
-    unknown = set()
+    found: dict[str, None] = {}
     for row in read(path):
-        version = str(_first(row.object).get("apiVersion", ""))
+        group, _, version = str(_first(row.object).get("apiVersion", "")).rpartition("/")
         kind = KINDS.get(row.kind)
-        if kind and kind.group and version and version not in {f"{kind.group}/{v}" for v in kind.versions}:
-            unknown.add(kind.group)
-    return tuple(plural for plural, kind in KINDS.items() if kind.group not in unknown)
+        if kind and kind.group and group == kind.group:
+            found[version] = None
+    return tuple(found)
 
 
 def _first(obj: dict[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from dradash.kinds.registry import KINDS, Kind
+from dradash.kinds.registry import CLASSIC, KINDS, Kind
 
 VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 STATUS_VERBS: Final = ("get", "patch", "update")
@@ -60,6 +60,15 @@ def from_kind(kind: Kind, versions: tuple[str, ...] = ()) -> Resource:
     )
 
 
-def served(plurals: Iterable[str] = ()) -> tuple[Resource, ...]:
-    """Those of the registry's kinds, or all of them: what a 1.30 cluster with classic DRA serves."""
-    return tuple(from_kind(KINDS[plural]) for plural in (plurals or KINDS))
+def served(plurals: Iterable[str] = (), versions: tuple[str, ...] = (CLASSIC,)) -> tuple[Resource, ...]:
+    """Those of the registry's kinds, or all of them: what a cluster with these versions of DRA serves.
+
+    By default that of a 1.30 cluster with classic DRA.
+    """
+    resources = []
+    for plural in plurals or KINDS:
+        kind = KINDS[plural]
+        of_kind = tuple(v for v in versions if v in kind.versions) if kind.group else kind.versions
+        if of_kind:
+            resources.append(from_kind(kind, of_kind))
+    return tuple(resources)

@@ -7,7 +7,7 @@ from typing import Any, Final, get_args
 
 import msgspec
 
-from dradash.kinds.registry import KINDS
+from dradash.kinds.registry import KINDS, struct_of
 from dradash.sim import apierrors
 from dradash.sim.resources import Resource
 
@@ -21,7 +21,7 @@ def unknown_fields(resource: Resource, body: Any) -> list[str]:
     if kind is None or not resource.group or not isinstance(body, dict):
         return []
     own = {k: v for k, v in body.items() if k not in _EVERYWHERE | _OTHERS.get(resource.plural, frozenset())}
-    return _unknown(kind.struct, own, "")
+    return _unknown(struct_of(kind, resource.api_version()), own, "")
 
 
 def check(resource: Resource, version: str, body: Any) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from dradash.kinds.registry import KINDS, MalformedObject, decode
+from dradash.kinds.deviceversions import to_v1
+from dradash.kinds.registry import KINDS, MalformedObject, decode, struct_of
 from dradash.scheduling import labels
 from dradash.sim import apierrors, fielderrors, validation_dra
 from dradash.sim.apierrors import Cause
@@ -34,7 +35,7 @@ def check_types(resource: Resource, obj: Object) -> None:
     if kind is None:
         return
     try:
-        decode(kind.struct, obj)
+        decode(struct_of(kind, resource.api_version()), to_v1(obj))
     except MalformedObject as error:
         version = resource.api_version().rpartition("/")[2]
         message = f'{resource.kind} in version "{version}" cannot be handled as a {resource.kind}: {error}'

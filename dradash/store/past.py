@@ -74,6 +74,8 @@ def _put_back(past: Past, kind: str, key: str, state: HistoryEntry | None) -> No
     if kind == SYNC:
         if state is not None:
             past.sync[key] = msgspec.json.decode(state.object, type=SyncState)
+            if key == "resourceclaims":
+                past.cluster.claims_version = past.sync[key].version
         return
     times = past.times.setdefault(kind, {})
     if state is None:

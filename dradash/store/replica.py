@@ -65,6 +65,7 @@ class Replica:
         with self._lock:
             self._reset()
             self.cluster, self.verdicts, self.sync = cluster, verdicts, dict(loaded.sync)
+            self._note_version()
             self.times = {kind: dict(times) for kind, times in loaded.changed_at.items()}
             self.instance, self.revision = loaded.instance, loaded.revision
 
@@ -98,6 +99,10 @@ class Replica:
                 if on_change:
                     on_change(applied)
 
+    def _note_version(self) -> None:
+        claims = self.sync.get("resourceclaims")
+        self.cluster.claims_version = claims.version if claims else ""
+
     def _note_time(self, change: Change) -> None:
         times = self.times.setdefault(change.kind, {})
         if change.type == "DELETED":
@@ -116,6 +121,7 @@ class Replica:
         if change.kind == SYNC:
             old_sync = self.sync.get(change.key)
             self.sync[change.key] = msgspec.json.decode(change.object, type=SyncState)
+            self._note_version()
             return Applied(change, old_sync, self.sync[change.key])
         if deleted:
             return Applied(change, self.cluster.remove(change.kind, change.key), None)

@@ -51,7 +51,7 @@ class Command(BaseCommand):
         config: Path = options["kubeconfig"]
         actors = _actors(options)
         path = options["replay"]
-        resources = served(replay.kinds(path) if path else ())
+        resources = served(versions=replay.versions(path)) if path else served()
         server = APIServer(resources, first_revision=fresh_revision(), history=HISTORY, seed=options["seed"])
 
         def ready(url: str) -> None:

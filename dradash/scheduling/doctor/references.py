@@ -6,12 +6,19 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Final
 
+import msgspec
+
+from dradash.kinds import deviceclaim
 from dradash.kinds.pod import Pod, PodResourceClaim
+from dradash.kinds.registry import KINDS
 from dradash.scheduling.doctor.exam import Exam, count, created
 from dradash.scheduling.doctor.finding import Finding, Ref
 from dradash.scheduling.rfc3339 import seconds
+from dradash.scheduling.structured.requests import class_names
+from dradash.scheduling.verdict import Verdict
 
 _ABSENT: Final = "does not exist"
+_WORDS: Final = {"resourceclasses": "resource class", "deviceclasses": "device class"}
 
 
 def check(exam: Exam) -> Iterator[Finding]:
@@ -62,31 +69,54 @@ def _named_by(pods: list[Pod]) -> str:
     return f"pod {pods[0].key} names it" if len(pods) == 1 else f"{count(len(pods), 'pending pod')} name it"
 
 
-def _missing_classes(exam: Exam) -> Iterator[Finding]:
+class _Naming(msgspec.Struct, frozen=True):
+    """An object that names a class by (kind, name)."""
+
+    wanted: tuple[str, str]
+    by: Ref
+    since: float
+
+
+def _namings(exam: Exam) -> Iterator[_Naming]:
+    """All that name a class: claims that still need one, and templates."""
     cluster = exam.cluster
-    users: defaultdict[str, list[Ref]] = defaultdict(list)
-    since: defaultdict[str, float] = defaultdict(lambda: exam.now)
     for key, claim in cluster.claims.items():
         name = claim.spec.resource_class_name
         if name in cluster.classes or claim.status.allocation is not None or claim.metadata.deletion_timestamp:
             continue
-        if not exam.exists("resourceclasses", name):
-            users[name].append(Ref("resourceclaims", key))
-            since[name] = min(since[name], _refused_since(exam, key, name) or created(claim))
+        since = _refused_since(exam, key, f"resource class {name} {_ABSENT}") or created(claim)
+        yield _Naming(("resourceclasses", name), Ref("resourceclaims", key), since)
+    for key, device_claim in cluster.device_claims.items():
+        if device_claim.status.allocation is not None or device_claim.metadata.deletion_timestamp:
+            continue
+        for name in sorted(class_names(device_claim.spec.devices) - cluster.device_classes.keys()):
+            since = _refused_since(exam, key, f"device class {name} {_ABSENT}") or created(device_claim)
+            yield _Naming(("deviceclasses", name), Ref("resourceclaims", key), since)
     for key, template in cluster.templates.items():
-        name = template.spec.spec.resource_class_name
-        if not exam.exists("resourceclasses", name):
-            users[name].append(Ref("resourceclaimtemplates", key))
-            since[name] = min(since[name], created(template))
-    for name, refs in users.items():
-        if exam.for_longer(since[name], exam.thresholds.missing):
+        by = Ref("resourceclaimtemplates", key)
+        if isinstance(template, deviceclaim.ResourceClaimTemplate):
+            for name in sorted(class_names(template.spec.spec.devices)):
+                yield _Naming(("deviceclasses", name), by, created(template))
+        else:
+            yield _Naming(("resourceclasses", template.spec.spec.resource_class_name), by, created(template))
+
+
+def _missing_classes(exam: Exam) -> Iterator[Finding]:
+    users: defaultdict[tuple[str, str], list[_Naming]] = defaultdict(list)
+    for naming in _namings(exam):
+        if not exam.exists(*naming.wanted):
+            users[naming.wanted].append(naming)
+    for (kind, name), namings in users.items():
+        refs = [n.by for n in namings]
+        since = min(n.since for n in namings)
+        if exam.for_longer(since, exam.thresholds.missing):
             namespaces = {r.key.partition("/")[0] for r in refs}
             yield exam.finding(
                 "class-missing",
-                ("resourceclasses", name),
-                f"ResourceClass {name or 'without a name'} does not exist; {_users(refs)}.",
-                (Ref("resourceclasses", name, absent=True), *refs),
-                since[name],
+                (kind, name),
+                f"{KINDS[kind].kind} {name or 'without a name'} does not exist; {_users(refs)}.",
+                (Ref(kind, name, absent=True), *refs),
+                since,
                 namespace=namespaces.pop() if len(namespaces) == 1 else "",
                 resource_class=name,
             )
@@ -99,12 +129,12 @@ def _users(refs: list[Ref]) -> str:
     return f"{' and '.join(parts)} {'names' if len(refs) == 1 else 'name'} it"
 
 
-def _refused_since(exam: Exam, claim: str, name: str) -> float:
-    """Since when a pod is refused for want of the class; 0.0 when none is."""
+def _refused_since(exam: Exam, claim: str, words: str) -> float:
+    """Since when a pod with the claim is refused with these words; 0.0 when none is."""
     times = []
     for pod in exam.cluster.pods_by_claim.members(claim):
         verdict = exam.verdicts.get(pod)
-        if verdict is not None and f"resource class {name} {_ABSENT}" in verdict.sentence:
+        if verdict is not None and words in verdict.sentence:
             times.append(verdict.since)
     return min(times, default=0.0)
 
@@ -114,19 +144,28 @@ def _class_not_retried(exam: Exam, pending: list[Pod]) -> Iterator[Finding]:
         verdict = exam.verdict(pod)
         if verdict is None or _ABSENT not in verdict.agreement.said or _ABSENT in verdict.sentence:
             continue
-        for ref in verdict.claims:
-            known = exam.cluster.classes.get(ref.resource_class)
-            if known is None or f"resource class {ref.resource_class} {_ABSENT}" not in verdict.agreement.said:
+        for kind, name, driver in _classes_of(verdict):
+            known = exam.cluster.objects(kind).get(name)
+            if known is None or f"{_WORDS[kind]} {name} {_ABSENT}" not in verdict.agreement.said:
                 continue
             since = max(created(known), seconds(verdict.agreement.at))
             if exam.for_longer(since, exam.thresholds.retry):
                 yield exam.finding(
                     "reference-not-retried",
-                    (pod.uid or pod.key, "resourceclasses", ref.resource_class),
-                    f"ResourceClass {ref.resource_class} exists, but the scheduler has not tried pod {pod.key} again.",
-                    (Ref("pods", pod.key), Ref("resourceclasses", ref.resource_class)),
+                    (pod.uid or pod.key, kind, name),
+                    f"{KINDS[kind].kind} {name} exists, but the scheduler has not tried pod {pod.key} again.",
+                    (Ref("pods", pod.key), Ref(kind, name)),
                     since,
                     namespace=pod.namespace,
-                    resource_class=ref.resource_class,
-                    driver=ref.driver,
+                    resource_class=name,
+                    driver=driver,
                 )
+
+
+def _classes_of(verdict: Verdict) -> Iterator[tuple[str, str, str]]:
+    """(kind, name, driver) of each class that the pod's claims name."""
+    for ref in verdict.claims:
+        if verdict.generation == "classic":
+            yield "resourceclasses", ref.resource_class, ref.driver
+        else:
+            yield from (("deviceclasses", name, "") for name in ref.resource_class.split(", "))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dradash.kinds import deviceclaim
 from dradash.kinds.claim import ResourceClaimTemplate
 from dradash.kinds.pod import Pod, PodResourceClaim
 from dradash.scheduling.classic.claims import is_for_pod
 from dradash.scheduling.doctor.exam import Exam, created, identity
 from dradash.scheduling.doctor.finding import Finding, Ref
+from dradash.scheduling.structured.requests import class_names
 
 
 def check(exam: Exam) -> Iterator[Finding]:
@@ -27,7 +29,16 @@ def check(exam: Exam) -> Iterator[Finding]:
                 yield from _not_owned(exam, pod, entry, name)
 
 
-def _not_created(exam: Exam, pod: Pod, entry: PodResourceClaim, template: ResourceClaimTemplate) -> Iterator[Finding]:
+AnyTemplate = ResourceClaimTemplate | deviceclaim.ResourceClaimTemplate
+
+
+def _class_of(template: AnyTemplate) -> str:
+    if isinstance(template, deviceclaim.ResourceClaimTemplate):
+        return ", ".join(sorted(class_names(template.spec.spec.devices)))
+    return template.spec.spec.resource_class_name
+
+
+def _not_created(exam: Exam, pod: Pod, entry: PodResourceClaim, template: AnyTemplate) -> Iterator[Finding]:
     since = max(created(pod), created(template))
     late = created(template) > created(pod)
     code = "reference-not-retried" if late else "claim-not-created"
@@ -48,7 +59,7 @@ def _not_created(exam: Exam, pod: Pod, entry: PodResourceClaim, template: Resour
         since,
         command=("-n", pod.namespace, "describe", "pod", pod.name),
         namespace=pod.namespace,
-        resource_class=template.spec.spec.resource_class_name,
+        resource_class=_class_of(template),
     )
 
 

@@ -26,6 +26,7 @@ from dradash.scheduling.structured.celdeclarations import ABSTRACT, ELEMENTS, RE
 from dradash.scheduling.structured.celeval import program
 from dradash.scheduling.structured.celframe import Frame, Program
 from dradash.scheduling.structured.celmacros import expanded
+from dradash.scheduling.structured.celreads import reads
 from dradash.scheduling.structured.celvalues import EMPTY_MAP, CelError, CelMap, EvalError, type_name
 
 __all__ = ["CelError", "CompileError", "RuntimeFault", "Selector", "compile_selector", "variables"]
@@ -50,6 +51,7 @@ class Selector:
     def __init__(self, expression: str, run: Program, tree: celtree.Tree) -> None:
         self.expression = expression
         self.tree = tree
+        self.reads = reads(tree)
         self._run = run
 
     def matches(self, device: dict[str, Any]) -> bool:

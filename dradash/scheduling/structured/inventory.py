@@ -1,20 +1,20 @@
-"""The devices of the cluster, what is taken of them, and which nodes have the same of both. Adjusted change by change.
+"""The devices of the cluster and what is taken of them, adjusted change by change.
 
-Most nodes of a cluster offer the same devices with the same ones taken: Filter asks one node of each such situation.
-How it grows: a change of a slice or an allocation costs the nodes that see that pool, which is one for devices of a
+How it grows: a change of a slice or of an allocation costs the nodes that see that pool, which is one for devices of a
 node, all for a slice that no node owns (its allocations cost nothing: they are the same seen from everywhere).
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import msgspec
 
 from dradash.kinds.deviceclaim import ResourceClaim
 from dradash.kinds.node import Node
-from dradash.kinds.resourceslice import Device, ResourceSlice
+from dradash.kinds.resourceslice import ResourceSlice
 from dradash.scheduling.nodetable import NodeTable
 from dradash.scheduling.structured.devices import (
     AllocatedState,
@@ -25,9 +25,11 @@ from dradash.scheduling.structured.devices import (
     amount,
     remove_capacity,
 )
-from dradash.scheduling.structured.pools import Pool, PoolID, gather_pools, node_matches
+from dradash.scheduling.structured.pools import Pool, PoolID, gather_pools
+from dradash.scheduling.structured.reading import Reading
+from dradash.scheduling.structured.situations import Situation, Situations
 
-Situation = Hashable
+READINGS: Final = 64  # of which the situations are kept; each costs a small object a node
 
 
 class Held(msgspec.Struct, frozen=True):
@@ -62,24 +64,25 @@ class Inventory:
         self._shared: dict[str, ResourceSlice] = {}  # no node owns them, or their counters concern all
         self._held: dict[str, list[Held]] = {}
         self._holders: dict[DeviceID, dict[str, None]] = {}  # claim keys; more than one: shared, or a fault
-        self._contents: dict[bytes, int] = {}
-        self._content: dict[str, tuple[int, ...]] = {}  # slice -> its devices' contents, the same number for the same
-        self._situation: dict[str, Situation] = {}  # of each node that was asked about
-        self._nodes: dict[Situation, int] = {}
-        self._stale: set[str] | None = None  # nodes to look at again, None: all
+        self._pools: dict[str, tuple[Node, list[Pool]]] = {}
+        self._situations: OrderedDict[Reading, Situations] = OrderedDict()
         for item in slices:
             self.put_slice(item.name, item)
         for key, claim in (claims or {}).items():
             self.put_claim(key, claim)
 
     def copy(self) -> Inventory:
-        return Inventory(self.slices.values(), {}).with_holdings(self._held, self.faults)
-
-    def with_holdings(self, held: Mapping[str, list[Held]], faults: Mapping[str, AllocationError]) -> Inventory:
-        for key, each in held.items():
-            self._hold(key, each)
-        self.faults = dict(faults)
-        return self
+        """An inventory of its own with the same contents; what was found out about nodes is left behind."""
+        other = Inventory()
+        taken = self.taken
+        capacity = {device: dict(amounts) for device, amounts in taken.capacity.items()}
+        other.taken = AllocatedState(set(taken.devices), set(taken.shared), capacity)
+        other.slices, other.faults, other._shared = dict(self.slices), dict(self.faults), dict(self._shared)
+        other._by_pool = {pool: dict(slices) for pool, slices in self._by_pool.items()}
+        other._on_node = {node: dict(slices) for node, slices in self._on_node.items()}
+        other._held = dict(self._held)  # its lists are replaced, never changed
+        other._holders = {device: dict(keys) for device, keys in self._holders.items()}
+        return other
 
     # --- changes ---------------------------------------------------------------------------------------------------
 
@@ -110,8 +113,13 @@ class Inventory:
             self.faults[key] = error
 
     def node_changed(self, name: str) -> None:
-        if self._stale is not None:
-            self._stale.add(name)
+        """The node, or what it sees of its pools."""
+        self._pools.pop(name, None)
+        self._devices_changed(name)
+
+    def _devices_changed(self, node: str) -> None:
+        for situations in self._situations.values():
+            situations.outdate(node)
 
     def holders(self, device: DeviceID) -> tuple[str, ...]:
         """Keys of the claims that hold the device, wholly or in part."""
@@ -148,29 +156,25 @@ class Inventory:
 
     def _taken_changed(self, device: DeviceID) -> None:
         for item in self._by_pool.get(PoolID(device.driver, device.pool), {}).values():
-            if self._is_local(item):
-                self.node_changed(item.spec.node_name or "")
+            if is_local(item):
+                self._devices_changed(item.spec.node_name or "")
 
     def _outdate(self, item: ResourceSlice) -> None:
         """Look again at the nodes that see the slice's pool."""
         pool = self._by_pool.get(_pool_of(item), {}).values()
-        if all(self._is_local(other) for other in (item, *pool)):
+        if all(is_local(other) for other in (item, *pool)):
             for other in (item, *pool):
                 self.node_changed(other.spec.node_name or "")
         else:
-            self._stale = None
-
-    @staticmethod
-    def _is_local(item: ResourceSlice) -> bool:
-        return bool(item.spec.node_name) and not item.spec.shared_counters
+            self._pools.clear()
+            self._situations.clear()
 
     def _link(self, key: str, item: ResourceSlice) -> None:
         self._by_pool.setdefault(_pool_of(item), {})[key] = item
-        if self._is_local(item):
+        if is_local(item):
             self._on_node.setdefault(item.spec.node_name or "", {})[key] = item
         else:
             self._shared[key] = item
-        self._content[key] = tuple(self._content_of(d) for d in item.spec.devices)
 
     def _unlink(self, key: str, item: ResourceSlice) -> None:
         pool = self._by_pool[_pool_of(item)]
@@ -179,12 +183,6 @@ class Inventory:
             del self._by_pool[_pool_of(item)]
         self._on_node.get(item.spec.node_name or "", {}).pop(key, None)
         self._shared.pop(key, None)
-        self._content.pop(key, None)
-
-    def _content_of(self, device: Device) -> int:
-        """A number for everything but the device's name, which no selector sees."""
-        content = msgspec.json.encode(msgspec.structs.replace(device, name="", taints=device.taints))
-        return self._contents.setdefault(content, len(self._contents))
 
     # --- questions -------------------------------------------------------------------------------------------------
 
@@ -199,73 +197,30 @@ class Inventory:
 
     def pools(self, node: Node) -> list[Pool]:
         """GatherPools for the node. Raises AllocationError, which ends the attempt."""
-        on_node = self._on_node.get(node.name, {}).values()
-        return gather_pools((*on_node, *self._shared.values()), node, self._whole)
+        known = self._pools.get(node.name)
+        if known is None or known[0] is not node:
+            on_node = self._on_node.get(node.name, {}).values()
+            found = gather_pools((*on_node, *self._shared.values()), node, self._whole)
+            known = self._pools[node.name] = (node, found)
+        return known[1]
+
+    def situations(self, reading: Reading, nodes: NodeTable) -> Mapping[Situation, int]:
+        """Situation -> the set of nodes that are in it. Always ask with the same table."""
+        known = self._situations.get(reading)
+        if known is None:
+            known = self._situations[reading] = Situations(reading, self.pools, self.taken)
+            if len(self._situations) > READINGS:
+                self._situations.popitem(last=False)
+        self._situations.move_to_end(reading)
+        return known.nodes(nodes)
 
     def _whole(self, id_: PoolID) -> Iterable[ResourceSlice]:
         return self._by_pool.get(id_, {}).values()
 
-    def situations(self, nodes: NodeTable) -> Mapping[Situation, int]:
-        """Situation -> the set of nodes that are in it. Always ask with the same table."""
-        stale = set(nodes.by_name) | set(self._situation) if self._stale is None else self._stale
-        for name in stale:
-            self._move(name, nodes)
-        self._stale = set()
-        return self._nodes
 
-    def _move(self, name: str, nodes: NodeTable) -> None:
-        bit = nodes.bit(name)
-        old = self._situation.pop(name, None)
-        if old is not None and bit:
-            left = self._nodes[old] & ~bit
-            if left:
-                self._nodes[old] = left
-            else:
-                del self._nodes[old]
-        node = nodes.by_name.get(name)
-        if node is not None:
-            new = self._situation[name] = self._situation_of(node)
-            self._nodes[new] = self._nodes.get(new, 0) | bit
-
-    def _situation_of(self, node: Node) -> Situation:
-        try:
-            pools = self.pools(node)
-        except AllocationError as error:
-            return (node.name, str(error))
-        if any(pool.counter_sets for pool in pools):
-            return (node.name,)  # counters are kept by pool name over all nodes of an attempt: no two nodes are alike
-        return tuple(self._pool_seen(pool, node) for pool in pools)
-
-    def _pool_seen(self, pool: Pool, node: Node) -> Hashable:
-        if not pool.is_usable:
-            return (pool.id.driver, pool.is_incomplete, pool.invalid_reason)
-        return (pool.id.driver, tuple(self._slice_seen(item, node) for item in pool.here))
-
-    def _slice_seen(self, item: ResourceSlice, node: Node) -> Hashable:
-        if not self._is_local(item):
-            if not item.spec.per_device_node_selection:
-                return item.name
-            return (item.name, tuple(_reaches(device, node) for device in item.spec.devices))
-        driver, pool = item.spec.driver, item.spec.pool.name
-        taken = tuple(self._taken_of(DeviceID(driver, pool, d.name)) for d in item.spec.devices)
-        return (self._content.get(item.name), taken)
-
-    def _taken_of(self, device: DeviceID) -> Hashable:
-        if device in self.taken.devices:
-            return True
-        if device not in self.taken.shared:
-            return False
-        return tuple(sorted((n, str(q)) for n, q in self.taken.capacity.get(device, {}).items()))
-
-
-_UNREADABLE: Final = "unreadable selector"
-
-
-def _reaches(device: Device, node: Node) -> bool | str:
-    try:
-        return node_matches(node, device.node_name, device.all_nodes, device.node_selector)
-    except AllocationError:
-        return _UNREADABLE
+def is_local(item: ResourceSlice) -> bool:
+    """Whether only the slice's own node sees it."""
+    return bool(item.spec.node_name) and not item.spec.shared_counters
 
 
 def _pool_of(item: ResourceSlice) -> PoolID:

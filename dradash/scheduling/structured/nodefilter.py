@@ -9,6 +9,7 @@ from dradash.scheduling.nodetable import NodeTable
 from dradash.scheduling.status import SUCCESS, Code, Status
 from dradash.scheduling.structured import plugin
 from dradash.scheduling.structured.cycle import CycleState
+from dradash.scheduling.structured.reading import EVERYTHING, reading_of
 
 MOST_ERRORS = 50  # nodes that are asked one by one what their error says
 
@@ -52,7 +53,11 @@ def _alike(state: CycleState, nodes: NodeTable, left: int) -> list[int]:
     """Sets of nodes that Filter answers alike, in the order of their first node."""
     if not state.claims:
         return [left] if left else []
-    sets = [s for members in state.listed.inventory.situations(nodes).values() if (s := members & left)]
+    reading = reading_of((state.claims[i].claim for i in state.to_allocate()), state.listed.classes)
+    if state.has_extended_claim:
+        reading = EVERYTHING  # its requests are made for each node
+    situations = state.listed.inventory.situations(reading, nodes)
+    sets = [s for members in situations.values() if (s := members & left)]
     for information in state.information:
         if information.available_on is not None:
             sets = _split(sets, nodes.matching(information.available_on))

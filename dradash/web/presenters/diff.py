@@ -12,7 +12,7 @@ from dradash.kinds.event import Event
 from dradash.kinds.meta import KubeObject
 from dradash.kinds.node import Node
 from dradash.kinds.pod import Pod
-from dradash.kinds.registry import KINDS, MalformedObject, decode
+from dradash.kinds.registry import KINDS, MalformedObject, read_object
 from dradash.kinds.resourceclass import ResourceClass
 from dradash.kinds.schedulingcontext import PodSchedulingContext
 from dradash.scheduling.verdict import ActsNext, Verdict
@@ -62,7 +62,7 @@ def _words(kind: str, type_: str, before: bytes | None, after: bytes) -> tuple[s
 
 def _read(kind: str, raw: bytes) -> Any:
     if kind != VERDICTS:
-        return decode(KINDS[kind].struct, raw)
+        return read_object(KINDS[kind], raw)
     try:
         return msgspec.json.decode(raw, type=Verdict)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -1,0 +1,178 @@
+"""Filter of pods with structured parameters over all nodes, beside the Go plugin's figures for the same work.
+
+Each node has a pool of 8 devices of its own, half of them allocated. Four pods: (a) one device by class; (b) four
+devices with a CEL selector and matchAttribute, which fits on half of the nodes; (c) a selector that matches nothing;
+(d) five devices where four are free. "cold" is the first pod after everything was loaded; "ms" the median of the pods
+after it, each with another uid; "after_a_slice_ms": a slice changed just before. Single thread. The Go figures are from
+the vectors' README (one thread on two cores, another machine): the ratio is a rough guide.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import statistics
+import sys
+import time
+from typing import Any, Final
+
+import msgspec
+
+from dradash.scheduling.cluster import Cluster
+from dradash.scheduling.evaluate import evaluate
+
+DRIVER: Final = "gpu.example.com"
+DEVICES: Final = 8
+SIZES: Final = (1_000, 5_000)
+GO_MS: Final = {
+    "one device by class": {1_000: 22.0, 5_000: 73.0},
+    "four devices, CEL and matchAttribute": {1_000: 86.0, 5_000: 431.0},
+    "a selector that matches nothing": {1_000: 51.0, 5_000: 250.0},
+    "five devices where four are free": {1_000: 54.0, 5_000: 267.0},
+}
+_BY_CLASS: Final = {"deviceClassName": "gpu", "allocationMode": "ExactCount"}
+
+
+def _selector(expression: str) -> dict[str, Any]:
+    return {"selectors": [{"cel": {"expression": expression}}]}
+
+
+CLAIMS: Final[dict[str, dict[str, Any]]] = {
+    "one device by class": {"requests": [{"name": "r", "exactly": {**_BY_CLASS, "count": 1}}]},
+    "four devices, CEL and matchAttribute": {
+        "requests": [
+            {
+                "name": "r",
+                "exactly": {
+                    **_BY_CLASS,
+                    "count": 4,
+                    **_selector(f'device.attributes["{DRIVER}"].model == "h100"'),
+                },
+            }
+        ],
+        "constraints": [{"matchAttribute": f"{DRIVER}/numa"}],
+    },
+    "a selector that matches nothing": {
+        "requests": [
+            {
+                "name": "r",
+                "exactly": {**_BY_CLASS, "count": 1, **_selector(f'device.attributes["{DRIVER}"].model == "x"')},
+            }
+        ]
+    },
+    "five devices where four are free": {"requests": [{"name": "r", "exactly": {**_BY_CLASS, "count": 5}}]},
+}
+
+
+def resource_slice(i: int, generation: int = 1) -> dict[str, Any]:
+    """Every second node's free devices are of one NUMA node, the others' of two."""
+    devices = [
+        {
+            "name": f"gpu-{d}",
+            "attributes": {
+                "model": {"string": "h100"},
+                "numa": {"int": d % 2 if i % 2 else d // 4},
+                "uuid": {"string": f"gpu-{i}-{d}"},
+                "driverVersion": {"version": "550.1.0"},
+            },
+            "capacity": {"memory": {"value": "80Gi"}},
+        }
+        for d in range(DEVICES)
+    ]
+    pool = {"name": f"node-{i}", "generation": generation, "resourceSliceCount": 1}
+    spec = {"driver": DRIVER, "nodeName": f"node-{i}", "pool": pool, "devices": devices}
+    return _object("ResourceSlice", f"slice-{i}", spec=spec)
+
+
+def _object(kind: str, name: str, namespace: str = "", **more: Any) -> dict[str, Any]:
+    meta = {"name": name, "uid": f"uid-{kind}-{name}"} | ({"namespace": namespace} if namespace else {})
+    version = "v1" if kind in ("Pod", "Node") else "resource.k8s.io/v1"
+    return {"apiVersion": version, "kind": kind, "metadata": meta, **more}
+
+
+def holder(i: int) -> dict[str, Any]:
+    """A claim that holds half of the node's devices."""
+    results = [
+        {"request": "r", "driver": DRIVER, "pool": f"node-{i}", "device": f"gpu-{d}"} for d in range(DEVICES // 2)
+    ]
+    return _object(
+        "ResourceClaim",
+        f"holder-{i}",
+        "bench",
+        spec={"devices": {"requests": [{"name": "r", "exactly": {**_BY_CLASS, "count": 4}}]}},
+        status={"allocation": {"devices": {"results": results}}},
+    )
+
+
+def put(cluster: Cluster, kind: str, obj: dict[str, Any]) -> None:
+    meta = obj["metadata"]
+    key = f"{meta['namespace']}/{meta['name']}" if "namespace" in meta else meta["name"]
+    _, new = cluster.put(kind, key, msgspec.json.encode(obj))
+    if new is None:
+        raise SystemExit(f"{kind} {key}: {cluster.malformed[kind][key]}")
+
+
+def load(nodes: int) -> Cluster:
+    cluster = Cluster()
+    selectors = [{"cel": {"expression": f'device.driver == "{DRIVER}"'}}]
+    put(cluster, "deviceclasses", _object("DeviceClass", "gpu", spec={"selectors": selectors}))
+    for i in range(nodes):
+        put(cluster, "nodes", _object("Node", f"node-{i}"))
+        put(cluster, "resourceslices", resource_slice(i))
+        put(cluster, "resourceclaims", holder(i))
+    return cluster
+
+
+def pod(cluster: Cluster, what: str, number: int) -> str:
+    name = f"pod-{number}"
+    put(cluster, "resourceclaims", _object("ResourceClaim", name, "bench", spec={"devices": CLAIMS[what]}))
+    spec = {"resourceClaims": [{"name": "c", "resourceClaimName": name}]}
+    put(cluster, "pods", _object("Pod", name, "bench", spec=spec))
+    return f"bench/{name}"
+
+
+def timed(cluster: Cluster, key: str) -> tuple[float, int]:
+    """Milliseconds of a whole verdict, and how many nodes fit."""
+    started = time.perf_counter()
+    verdict = evaluate(cluster.pods[key], cluster, 1).verdict
+    return (time.perf_counter() - started) * 1e3, verdict.nodes_fit
+
+
+def measure(nodes: int) -> dict[str, Any]:
+    started = time.perf_counter()
+    cluster = load(nodes)
+    found: dict[str, Any] = {"nodes": nodes, "load_s": round(time.perf_counter() - started, 2)}
+    number = 0
+    for what in CLAIMS:
+        cold, fit = timed(cluster, pod(cluster, what, number))
+        warm, after = [], []
+        for i in range(9):
+            number += 1
+            warm.append(timed(cluster, pod(cluster, what, number))[0])
+            put(cluster, "resourceslices", resource_slice(i, generation=number + 1))
+            after.append(timed(cluster, pod(cluster, what, number))[0])
+        number += 1
+        ms = statistics.median(warm)
+        go = GO_MS[what][nodes]
+        found[what] = {
+            "cold_ms": round(cold, 2),
+            "ms": round(ms, 2),
+            "after_a_slice_ms": round(statistics.median(after), 2),
+            "nodes_fit": fit,
+            "go_ms": go,
+            "times_faster_than_go": round(go / ms, 1),
+        }
+    return found
+
+
+def main() -> None:
+    report = {
+        "machine": f"{platform.machine()}, Python {platform.python_version()}",
+        "sizes": [measure(nodes) for nodes in SIZES],
+    }
+    json.dump(report, sys.stdout, indent=1)
+    sys.stdout.write("\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+"""What a checked expression can see of a device: devices that are the same in that are answered the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from dradash.scheduling.structured.celtree import Call, Comprehension, Const, Ident, ListOf, MapOf, Node, Select, Tree
+
+_MAPS: Final = {"device.attributes": "attributes", "device.capacity": "capacity"}
+_INDEX: Final = ("_[_]", "_[?_]")
+
+
+class Read(NamedTuple):
+    """A value of a device: `of` is "attributes" or "capacity"; no name: all of the domain; no domain: all there is."""
+
+    of: str
+    domain: str = ""
+    name: str = ""
+
+
+def reads(tree: Tree) -> frozenset[Read]:
+    return frozenset(_reads(tree.root))
+
+
+def _reads(node: Node) -> Iterator[Read]:
+    seen = _value(node)
+    if seen is not None:
+        yield seen
+        return
+    for child in _children(node):
+        yield from _reads(child)
+
+
+def _value(node: Node) -> Read | None:
+    """What the node takes from the device, if it is such a place itself."""
+    match node:
+        case Ident(name=name) if name in _MAPS:
+            return Read(_MAPS[name])
+        case Select(operand=operand, field=field):
+            return _in(operand, field)
+        case Call(function=function, target=None, args=(whole, Const(value=str(key)))) if function in (*_INDEX, "_?._"):
+            return _in(whole, key)
+        case Call(function="@in", target=None, args=(Const(value=str(key)), whole)):
+            return _in(whole, key)
+    return None
+
+
+def _in(whole: Node, key: str) -> Read | None:
+    outer = _value(whole)
+    if outer is None or outer.name:
+        return None if outer is None else outer
+    return outer._replace(name=key) if outer.domain else outer._replace(domain=key)
+
+
+def _children(node: Node) -> tuple[Node, ...]:
+    match node:
+        case Select(operand=operand):
+            return (operand,)
+        case Call(target=target, args=args):
+            return args if target is None else (target, *args)
+        case ListOf(elements=elements):
+            return elements
+        case MapOf(entries=entries):
+            return tuple(part for key, value, _ in entries for part in (key, value))
+        case Comprehension():
+            return (node.iter_range, node.accu_init, node.loop_condition, node.loop_step, node.result)
+    return ()

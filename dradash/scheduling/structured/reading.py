@@ -1,0 +1,101 @@
+"""What a pod's claims look at in devices. Of devices that agree in all of it, one is as good as another."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Final
+
+import msgspec
+
+from dradash.kinds.deviceclaim import DeviceSelector, ResourceClaim
+from dradash.kinds.deviceclass import DeviceClass
+from dradash.kinds.resourceslice import Device
+from dradash.scheduling.structured.cel import CompileError, RuntimeFault, compile_selector, variables
+from dradash.scheduling.structured.celreads import Read
+from dradash.scheduling.structured.requests import Request, requests_of
+
+
+class Reading(msgspec.Struct, frozen=True):
+    """values: what selectors see; matched: attributes that constraints compare, with their domain; amounts: whether
+    some request asks for capacity."""
+
+    values: frozenset[Read] = frozenset()
+    matched: frozenset[str] = frozenset()
+    amounts: bool = False
+
+
+EVERYTHING: Final = Reading(frozenset((Read("attributes"), Read("capacity"))), frozenset(), amounts=True)
+
+
+def reading_of(claims: Iterable[ResourceClaim], classes: Mapping[str, DeviceClass]) -> Reading:
+    values: set[Read] = set()
+    matched: set[str] = set()
+    amounts = False
+    for claim in claims:
+        devices = claim.spec.devices
+        matched |= {name for c in devices.constraints for name in (c.match_attribute, c.distinct_attribute) if name}
+        for request in (r for of in devices.requests for r in requests_of(of)):
+            amounts |= request.capacity is not None
+            values |= _read_by(request, classes)
+    return Reading(frozenset(values), frozenset(matched), amounts)
+
+
+def _read_by(request: Request, classes: Mapping[str, DeviceClass]) -> set[Read]:
+    of_class = classes.get(request.class_name)
+    selectors = (*(of_class.spec.selectors if of_class else ()), *request.selectors)
+    return {read for selector in selectors for read in _read_by_selector(selector)}
+
+
+def _read_by_selector(selector: DeviceSelector) -> frozenset[Read]:
+    try:
+        return compile_selector(selector.cel.expression).reads if selector.cel is not None else frozenset()
+    except CompileError:
+        return frozenset()  # it is the same error for every device
+
+
+def seen(driver: str, device: Device, reading: Reading) -> Hashable:
+    """What the search sees of the device, but for its name and for what is taken of it."""
+    whole_capacity = reading.amounts or device.allow_multiple_allocations
+    return (
+        fault(driver, device),
+        device.allow_multiple_allocations,
+        device.taints,
+        device.binding_conditions,
+        values_seen(driver, device, reading.values),
+        tuple(_attribute(driver, device, *name.split("/", 1)) for name in sorted(reading.matched) if "/" in name),
+        msgspec.json.encode(device.capacity, order="sorted") if whole_capacity else b"",
+    )
+
+
+def fault(driver: str, device: Device) -> str:
+    """Why no selector can be asked about the device, "" if they can."""
+    try:
+        variables(driver, device)
+    except RuntimeFault as error:
+        return str(error)
+    return ""
+
+
+def values_seen(driver: str, device: Device, values: frozenset[Read]) -> tuple[Hashable, ...]:
+    return tuple(_value(driver, device, read) for read in sorted(values))
+
+
+def _value(driver: str, device: Device, read: Read) -> Hashable:
+    if read.name and read.of == "attributes":
+        return _attribute(driver, device, read.domain, read.name)
+    held = device.attributes if read.of == "attributes" else device.capacity
+    chosen = {k: v for k, v in held.items() if _is_in(driver, k, read)}
+    return msgspec.json.encode(chosen, order="sorted")
+
+
+def _is_in(driver: str, key: str, read: Read) -> bool:
+    domain, slash, name = key.partition("/")
+    if not slash:
+        domain, name = driver, key
+    return (not read.domain or domain == read.domain) and (not read.name or name == read.name)
+
+
+def _attribute(driver: str, device: Device, domain: str, name: str) -> Hashable:
+    """By both spellings: with its domain, and bare where that is the driver's."""
+    own = device.attributes.get(name) if domain == driver else None
+    return (device.attributes.get(f"{domain}/{name}"), own)
