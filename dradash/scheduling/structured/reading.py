@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
+from functools import lru_cache
 from typing import Final
 
 import msgspec
 
+from dradash.kinds import quantity as quantities
+from dradash.kinds import semver
 from dradash.kinds.deviceclaim import DeviceSelector, ResourceClaim
 from dradash.kinds.deviceclass import DeviceClass
-from dradash.kinds.resourceslice import Device
-from dradash.scheduling.structured.cel import CompileError, RuntimeFault, compile_selector, variables
+from dradash.kinds.quantity import InvalidQuantity
+from dradash.kinds.resourceslice import Device, DeviceAttribute
+from dradash.kinds.semver import InvalidVersion
+from dradash.scheduling.structured.cel import CompileError, compile_selector
 from dradash.scheduling.structured.celreads import Read
 from dradash.scheduling.structured.requests import Request, requests_of
 
@@ -57,7 +62,8 @@ def seen(driver: str, device: Device, reading: Reading) -> Hashable:
     """What the search sees of the device, but for its name and for what is taken of it."""
     whole_capacity = reading.amounts or device.allow_multiple_allocations
     return (
-        fault(driver, device),
+        # Which value it is is in the error's words.
+        is_readable(device) or (driver, msgspec.json.encode(device.attributes), msgspec.json.encode(device.capacity)),
         device.allow_multiple_allocations,
         device.taints,
         device.binding_conditions,
@@ -67,13 +73,35 @@ def seen(driver: str, device: Device, reading: Reading) -> Hashable:
     )
 
 
-def fault(driver: str, device: Device) -> str:
-    """Why no selector can be asked about the device, "" if they can."""
+def is_readable(device: Device) -> bool:
+    """Whether selectors can be asked about the device: one value that cannot be read spoils them all."""
+    return all(_is_value(a) for a in device.attributes.values()) and all(
+        _is_amount(str(c.value)) for c in device.capacity.values()
+    )
+
+
+def _is_value(attribute: DeviceAttribute) -> bool:
+    if attribute.string_value is not None or attribute.int_value is not None or attribute.bool_value is not None:
+        return True
+    return attribute.version_value is not None and _is_version(attribute.version_value)
+
+
+@lru_cache(maxsize=4096)
+def _is_version(text: str) -> bool:
     try:
-        variables(driver, device)
-    except RuntimeFault as error:
-        return str(error)
-    return ""
+        semver.parse(text)
+    except InvalidVersion:
+        return False
+    return True
+
+
+@lru_cache(maxsize=4096)
+def _is_amount(text: str) -> bool:
+    try:
+        quantities.parse(text)
+    except InvalidQuantity:
+        return False
+    return True
 
 
 def values_seen(driver: str, device: Device, values: frozenset[Read]) -> tuple[Hashable, ...]:
