@@ -21,8 +21,9 @@ from dradash.scheduling.doctor.rules import RULES
 from dradash.store.model import ReadModel
 from dradash.store.past import BeforeHistory, Past
 
-PROBES: Final = 32  # moments that are looked at for one finding: each is a cluster rebuilt
-EVENLY: Final = 8  # further ones, where no change tells
+CHANGES: Final = 8  # newest ones, before and after which is looked
+EVENLY: Final = 6  # moments over the history, where no change tells
+PROBES: Final = 2 * CHANGES + EVENLY + 1  # looks for one finding at most: for each a cluster is rebuilt
 CLOSE: Final = 1.0  # seconds: how well the end is told that no change of the object or its neighbours tells
 HALVINGS: Final = 17  # of a day, down to that
 STATES: Final = 40  # newest ones of one object
@@ -157,11 +158,10 @@ class _Search:
 
     def __init__(self, held: Callable[[float], Finding | None], start: float, until: float) -> None:
         self._held, self._start, self._until = held, start, until
-        self._left = PROBES
 
     def run(self, changes: list[float], known: float | None) -> Resolved | None:
         later = self._until  # it does not hold then
-        for change in changes[: PROBES // 2]:
+        for change in changes[:CHANGES]:
             # Most findings are over because something changed: it held until just before.
             before = math.nextafter(change, -math.inf)
             if (finding := self._look(before)) is not None:
@@ -169,16 +169,13 @@ class _Search:
             later = min(later, before)
         evenly = [self._until - (self._until - self._start) * i / EVENLY for i in range(1, EVENLY + 1)]
         # Others because time went by, so after a change rather than before one.
-        for at in sorted({*([known] if known else []), *changes[: PROBES // 2], *evenly}, reverse=True):
+        for at in sorted({*([known] if known else []), *changes[:CHANGES], *evenly}, reverse=True):
             if (finding := self._look(at)) is not None:
                 return self._ended(at, min(c for c in (*changes, self._until) if c > at), 0.0, finding)
         return None
 
     def _look(self, at: float) -> Finding | None:
-        if self._left <= 0 or not self._start <= at < self._until:
-            return None
-        self._left -= 1
-        return self._held(at)
+        return self._held(at) if self._start <= at < self._until else None
 
     def _ended(self, low: float, high: float, change: float, finding: Finding) -> Resolved:
         """It held at `low` and did not at `high`; `change` is the likeliest end."""
