@@ -33,6 +33,27 @@ def test_a_finding_is_resolved_on_the_open_page(browser: Browser, show: Show) ->
     page.close()
 
 
+def test_a_finding_comes_to_the_open_pages_of_its_objects(browser: Browser, show: Show) -> None:
+    talk = build.pod("talk", "ml", claims={"gpu": "wanted"})
+    site = show(make_scene())
+    scene = site.scene
+    scene.put(talk, build.claim("wanted", "ml"), build.context(talk, potential=["node-0"], selected="node-0"))
+    scene.look()
+    scene.web.doctor.look(scene.now)
+    paths = ("/nodes/node-0", "/ns/ml/negotiations/talk", "/drivers/gpu.example.com", "/ns/ml/pods/talk")
+    opened = [site.open(browser, path) for path in paths]
+    scene.put(build.context(talk, potential=["other"], selected="node-0"))
+    scene.look()
+    scene.web.doctor.look(scene.now)
+    for page in opened:
+        expect(page.locator("#findings")).to_contain_text("is not among the potential nodes")
+    opened[0].locator("#findings a").first.click()
+    expect(opened[0].locator("#finding")).to_contain_text("The selected node node-0")
+    assert site.complaints == []
+    for page in opened:
+        page.close()
+
+
 def test_a_filter_of_findings_is_in_the_address(browser: Browser, show: Show) -> None:
     site = show(make_scene())
     page = site.open(browser, "/doctor")
