@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Final
 
 import msgspec
 
 from dradash.kinds.pod import Pod
+from dradash.reader.trails import WINDOW, Mark
 from dradash.reader.world import World
 from dradash.scheduling.verdict import Outcome, Verdict
+from dradash.web.presenters.charts import SPARK_WIDTH, across, steps
 from dradash.web.presenters.query import Column, Option, Pager, Query, Sorting, columns, options, page_of, sorted_by
 from dradash.web.presenters.words import (
     OUTCOMES,
@@ -20,6 +24,7 @@ from dradash.web.presenters.words import (
     claim_chip,
     claim_href,
     outcome_chip,
+    plural,
     pod_href,
     row_id,
 )
@@ -37,8 +42,17 @@ class PodClaim(msgspec.Struct, frozen=True):
     chip: Chip
 
 
+class Trail(msgspec.Struct, frozen=True):
+    """SVG paths: how many nodes fitted over the last hour, and ticks where the outcome changed. text: in words."""
+
+    path: str
+    ticks: str
+    text: str
+
+
 class PodRow(msgspec.Struct, frozen=True):
     id: str
+    key: str
     href: str
     namespace: str
     name: str
@@ -50,6 +64,7 @@ class PodRow(msgspec.Struct, frozen=True):
     created: str  # RFC 3339: the pod waits for the scheduler since then
     actor: Actor | None
     since: float
+    trail: Trail | None = None
 
 
 class PodFilters(msgspec.Struct, frozen=True):
@@ -190,6 +205,7 @@ def _row(item: Item) -> PodRow:
     verdict = item.verdict
     return PodRow(
         id=row_id("pod", item.key),
+        key=item.key,
         href=pod_href(item.key),
         namespace=item.pod.namespace,
         name=item.pod.name,
@@ -211,3 +227,32 @@ def _claims(item: Item) -> tuple[PodClaim, ...]:
         PodClaim(c.name, claim_href(f"{item.pod.namespace}/{c.claim}") if c.claim else "", claim_chip(c.state))
         for c in item.verdict.claims
     )
+
+
+# --- how it went ------------------------------------------------------------------------------------------------------
+
+SLOT: Final = WINDOW / SPARK_WIDTH  # seconds of one unit across
+
+
+def with_trails(view: PodsView, trails: Mapping[str, Sequence[Mark]], now: float) -> PodsView:
+    """trails: by the pod's key, up to `now` (Unix seconds), the moment that the page shows."""
+    end = math.ceil(now / SLOT) * SLOT
+    rows = (msgspec.structs.replace(r, trail=_trail(trails.get(r.key, ()), end - WINDOW, end)) for r in view.rows)
+    return msgspec.structs.replace(view, rows=tuple(rows))
+
+
+def _trail(marks: Sequence[Mark], start: float, end: float) -> Trail | None:
+    shown = marks[max(0, sum(m.at <= start for m in marks) - 1) :]
+    if not shown:
+        return None
+    changed = [m for before, m in pairwise(shown) if m.outcome != before.outcome]
+    ticks = dict.fromkeys(across(m.at, start, end) for m in changed)
+    path = steps([(m.at, m.fit) for m in shown], start, end)
+    return Trail(path, "".join(f"M{x},0V4" for x in ticks), _said(shown, len(changed)))
+
+
+def _said(marks: Sequence[Mark], changes: int) -> str:
+    first, last, most = marks[0].fit, marks[-1].fit, max(m.fit for m in marks)
+    went = f"{first} all the time" if len({m.fit for m in marks}) == 1 else f"{first} then, {last} now, at most {most}"
+    verdict = f"the verdict changed {plural(changes, 'time')}" if changes else "the same verdict"
+    return f"Nodes that fit over the last hour: {went}; {verdict}"
