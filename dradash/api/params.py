@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
 from dradash.api.problems import BAD_PARAMETER, UNKNOWN_PARAMETER, Refusal
-from dradash.reader.moment import EXAMPLE, BadMoment, parse
+from dradash.reader.moment import EXAMPLE, NO_VALUE, BadMoment, parse, parse_alerts
 
 LONGEST: Final = 300
 MOST_ROWS: Final = 1000
@@ -91,6 +92,33 @@ AT: Final = Param(
     "RFC 3339 time: answer as it was then, as far back as the history is kept.",
     {"type": "string", "format": "date-time"},
     _moment,
+)
+
+
+def _alerts_moment(value: str) -> float | str:
+    """ "" for now and for what has not come yet, as if it was not given."""
+    try:
+        at = parse_alerts(value)
+    except BadMoment as error:
+        raise ValueError(f"{error}, or Unix seconds or milliseconds") from error
+    return "" if at is None or at >= time.time() else at
+
+
+ALERTS_AT: Final = Param(
+    "at",
+    "The alert's time: RFC 3339, or Unix time in seconds or milliseconds; one that has not come yet is now. "
+    "Labels and UIDs are looked for now and in the history whatever it is, `name` and `q` as it was then; `url` and "
+    "`page` carry it on.",
+    {
+        "type": "string",
+        "anyOf": [
+            {"format": "date-time"},
+            {"pattern": r"^([0-9]{1,14}(\.[0-9]{1,9})?)?$"},
+            {"const": NO_VALUE},
+        ],
+    },
+    _alerts_moment,
+    EXAMPLE,
 )
 LIMIT: Final = integer("limit", f"Rows of one answer, {ROWS} unless given.", 1, MOST_ROWS)
 CURSOR: Final = Param(

@@ -109,7 +109,7 @@ def etag(endpoint: Endpoint, ask: Ask, address: str, *, lines: bool) -> str:
     """Equal tags mean equal answers: the revision, and for what changes without one also that."""
     instance, revision, state, _ = ask.here.follower.version()
     parts: list[object] = [address, lines, instance, state]
-    if ask.at is None or time.time() - ask.at < SETTLED_AFTER:
+    if ask.at is None or endpoint.varies == "now" or time.time() - ask.at < SETTLED_AFTER:
         parts.append(revision)
         if endpoint.varies:
             parts.append(_PROCESS)

@@ -73,6 +73,7 @@ _INDICES: Final = (
     "pods_by_claim",
     "pods_by_template",
     "claims_by_class",
+    "claims_by_driver",
     "claims_by_reserving_pod",
     "claims_by_reserving_name",
     "events_by_object",
@@ -95,6 +96,7 @@ class Cluster:
         self.pods_by_claim = Index()
         self.pods_by_template = Index()
         self.claims_by_class = Index()
+        self.claims_by_driver = Index()  # group: status.driverName, where it is set
         self.claims_by_reserving_pod = Index()  # group: UID of the pod in status.reservedFor
         self.claims_by_reserving_name = Index()  # group: key of that pod, whatever its UID
         self.events_by_object = Index()  # group: "kind/namespace/name" of what the event is about
@@ -176,6 +178,8 @@ class Cluster:
                     self.pods_by_uid[obj.uid] = key
             case "resourceclaims":
                 self.claims_by_class.set(key, {obj.spec.resource_class_name} if obj else set())
+                driver = obj.status.driver_name if obj else ""
+                self.claims_by_driver.set(key, {driver} if driver else set())
                 reserved = obj.status.reserved_for if obj else ()
                 self.claims_by_reserving_pod.set(key, {r.uid for r in reserved})
                 self.claims_by_reserving_name.set(key, {f"{obj.namespace}/{r.name}" for r in reserved if r.name})
