@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from dradash.api.problems import NO_SUCH_MOMENT, NOT_FOUND, Refusal
 from dradash.kinds.registry import KINDS, MalformedObject, decode
+from dradash.problems import NO_SUCH_MOMENT, NOT_FOUND, Refusal
 from dradash.reader.current import Current
 from dradash.reader.doctor import Report
 from dradash.reader.moment import show

@@ -12,9 +12,9 @@ from dradash.api import params
 from dradash.api.asking import Ask
 from dradash.api.endpoint import Endpoint, Listing, listed, projected
 from dradash.api.paging import NEVER
-from dradash.api.problems import NOT_FOUND, Refusal
 from dradash.api.schemas import Json, Shape, page, time_of, url
 from dradash.kinds.resourceclass import ResourceClass
+from dradash.problems import NOT_FOUND, Refusal
 from dradash.reader.debts import Debt as Owed
 from dradash.reader.debts import debts, silent_since
 from dradash.reader.driverstats import Summary

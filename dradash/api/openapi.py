@@ -14,9 +14,9 @@ import msgspec
 from dradash.api.endpoint import Endpoint
 from dradash.api.endpoints import ENDPOINTS
 from dradash.api.params import Param
-from dradash.api.problems import CONTENT_TYPE, KINDS, Problem, type_of
 from dradash.api.schemas import ROOT
 from dradash.api.watching import WatchEvent
+from dradash.problems import CONTENT_TYPE, KINDS, Problem, type_of
 
 VERSION: Final = "1.0.0"  # of the contract: a new minor adds, nothing released goes or changes its type
 EXAMPLES: Final = Path(__file__).with_name("examples.json")

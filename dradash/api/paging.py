@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from dradash.api.problems import BAD_CURSOR, Refusal
+from dradash.problems import BAD_CURSOR, Refusal
 
 I = TypeVar("I")  # noqa: E741 - an item
 

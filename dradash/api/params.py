@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from dradash.api.problems import BAD_PARAMETER, UNKNOWN_PARAMETER, Refusal
+from dradash.problems import BAD_PARAMETER, UNKNOWN_PARAMETER, Refusal
 from dradash.reader.moment import EXAMPLE, NO_VALUE, BadMoment, parse, parse_alerts
 
 LONGEST: Final = 300

@@ -19,8 +19,8 @@ from dradash.api import watching
 from dradash.api.asking import Ask
 from dradash.api.endpoint import OFTEN, Endpoint
 from dradash.api.params import Param, read_all
-from dradash.api.problems import BAD_PARAMETER, CONTENT_TYPE, INTERNAL, NOT_FOUND, UNAVAILABLE, WRONG_METHOD, Refusal
 from dradash.api.schemas import Rows
+from dradash.problems import BAD_PARAMETER, CONTENT_TYPE, INTERNAL, NOT_FOUND, UNAVAILABLE, WRONG_METHOD, Refusal
 from dradash.reader import current
 from dradash.reader.current import SETTLED_AFTER
 from dradash.store.model import StoreUnavailable
@@ -58,7 +58,7 @@ def view_of(endpoint: Endpoint) -> View:
 
 def problem(refusal: Refusal) -> HttpResponse:
     found = refusal.problem
-    response = HttpResponse(_encoder.encode(found), content_type=CONTENT_TYPE, status=found.status)
+    response = HttpResponse(refusal.body, content_type=CONTENT_TYPE, status=found.status)
     if found.status == UNAVAILABLE.status:
         response.headers["Retry-After"] = "2"
     if found.status == WRONG_METHOD.status:

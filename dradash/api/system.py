@@ -10,9 +10,9 @@ from django.conf import settings
 from dradash.api.asking import Ask
 from dradash.api.endpoint import Endpoint, projected
 from dradash.api.pods import NOT_JUDGED
-from dradash.api.problems import UNAVAILABLE, Refusal
 from dradash.api.schemas import Rows, Shape, Total, time_of
 from dradash.kinds.registry import KINDS
+from dradash.problems import UNAVAILABLE, Refusal
 from dradash.reader.talks import all_talks
 from dradash.reader.world import World
 from dradash.scheduling.classic.claimstate import claim_state

@@ -11,8 +11,8 @@ from dradash.api import params
 from dradash.api.asking import Ask
 from dradash.api.endpoint import Endpoint, Listing, listed, projected
 from dradash.api.pods import find
-from dradash.api.problems import NOT_FOUND, Refusal
 from dradash.api.schemas import Actor, Reason, Rows, Shape, Total, actor, reason, reasons, time_of
+from dradash.problems import NOT_FOUND, Refusal
 from dradash.reader.world import World
 from dradash.scheduling.effects import Effect
 from dradash.scheduling.verdict import Agreement, Choice, ClaimRef, HintNote, NodeGroup, Step, Verdict

@@ -14,8 +14,8 @@ import msgspec
 from dradash.api.asking import Ask
 from dradash.api.changes import CHANGES, matches, row_of
 from dradash.api.endpoint import Endpoint, Listing, projected
-from dradash.api.problems import REVISION_GONE, TOO_MANY_WATCHES, UNAVAILABLE, Problem, Refusal
 from dradash.api.schemas import Shape
+from dradash.problems import REVISION_GONE, TOO_MANY_WATCHES, UNAVAILABLE, Problem, Refusal
 from dradash.store.model import Change, StoreUnavailable, Trimmed
 
 LOOK_EVERY: Final = 0.1  # seconds

@@ -15,7 +15,8 @@ import pytest
 from django.test import Client
 from openapi_spec_validator import validate
 
-from dradash.api import openapi, problems, urls
+from dradash import problems
+from dradash.api import openapi, urls
 from dradash.api.endpoints import ENDPOINTS
 from dradash.reader import current
 from tests import pages

@@ -1,4 +1,7 @@
-"""Errors as application/problem+json (RFC 9457). `type` is stable: programs may compare it."""
+"""Errors as application/problem+json (RFC 9457). `type` is stable: programs may compare it.
+
+Pure: the API answers with it, and who lets nobody in (web/middleware.py) refuses programs with it.
+"""
 
 from __future__ import annotations
 
@@ -43,11 +46,15 @@ KINDS: Final = tuple(k for k in globals().copy().values() if isinstance(k, Kind)
 
 
 class Refusal(Exception):
-    """Raised by an endpoint; the view answers with it."""
+    """Raised by an endpoint; the view answers with it. `body`: the document."""
 
     def __init__(self, kind: Kind, detail: str, allowed: tuple[str, ...] = ()) -> None:
         super().__init__(detail)
-        self.problem = Problem(_TYPE + kind.slug, kind.title, kind.status, detail, allowed)
+        self.problem = Problem(type_of(kind), kind.title, kind.status, detail, allowed)
+
+    @property
+    def body(self) -> bytes:
+        return msgspec.json.encode(self.problem)
 
 
 def type_of(kind: Kind) -> str:
