@@ -84,6 +84,20 @@ def test_what_has_no_room_is_counted() -> None:
     assert (len(view.pods), view.more) == (wall.PODS, 5)
 
 
+def test_the_same_trouble_is_told_once_with_how_often_and_the_oldest_case(scene: Scene) -> None:
+    many = [
+        build.pod(f"lost-{i}", "ml", claims={"gpu": f"none-{i}"}, created=f"2026-11-30T03:0{i}:00Z") for i in (3, 2)
+    ]
+    scene.put(*many)
+    scene.look()
+    report = scene.web.doctor.look(build.NOW + 3600)
+    troubles = {t.row.code: t for t in wall.worst(report.findings)}
+    assert troubles["claim-missing"].count == 2
+    assert troubles["claim-missing"].row.since == min(f.since for f in report.findings if f.code == "claim-missing")
+    assert [t.row.chip.text for t in troubles.values()] == sorted(t.row.chip.text for t in troubles.values())
+    assert "2 \u00d7 Claim does not exist" in get("/?kiosk=1")
+
+
 @pytest.mark.parametrize("state", ["unknown", "notServed", "forbidden", "syncing"])
 def test_unknown_pods_are_not_no_pods(state: str) -> None:
     world = World()

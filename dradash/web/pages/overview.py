@@ -46,5 +46,6 @@ class OverviewPage(ShowsFindings):
             view = wall.present(world)
         report = current.get().findings(self.at)
         found = doctor.summary(report.findings, report.at)
-        views = {"counts": view, "severities": found, "longest": view, "worst": found}
+        worst = {"troubles": wall.worst(report.findings), "looked_at": report.at}
+        views = {"counts": view, "severities": found, "longest": view, "worst": worst}
         return [Part(name, f"overview/_wall_{name}.html", shown) for name, shown in views.items()]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 from urllib.parse import urlencode
 
@@ -11,12 +11,15 @@ import msgspec
 
 from dradash.kinds.pod import Pod
 from dradash.reader.world import World
+from dradash.scheduling.doctor.finding import Finding, Severity
 from dradash.scheduling.verdict import Outcome, Verdict
+from dradash.web.presenters.doctor import FindingRow, row_of
 from dradash.web.presenters.overview import is_known
 from dradash.web.presenters.pods import SETTLED, UNJUDGED, needs_a_person
 from dradash.web.presenters.words import Actor, Chip, actor, outcome_chip, pod_href
 
 PODS: Final = 8  # that have room
+TROUBLES: Final = 4
 # Each has its place, whether there are such pods or not: a reader knows where to look.
 PLACES: Final = (
     Outcome.BLOCKED,
@@ -48,6 +51,14 @@ class LongWaiting(msgspec.Struct, frozen=True):
     since: float
 
 
+class Trouble(msgspec.Struct, frozen=True):
+    """What is found, as often as it is found. row: the oldest of them."""
+
+    row: FindingRow
+    count: int
+    href: str  # of all of them
+
+
 class WallView(msgspec.Struct, frozen=True):
     """pending and person are None, and tiles and pods empty, while pods are not known. more: pods that have no room."""
 
@@ -71,6 +82,19 @@ def present(world: World) -> WallView:
         tiles=tuple(_tile(outcome, counts[outcome]) for outcome in PLACES),
         pods=tuple(_pod(waiting[key], verdicts[key]) for key in longest[:PODS]),
         more=max(0, len(longest) - PODS),
+    )
+
+
+def worst(findings: Sequence[Finding]) -> tuple[Trouble, ...]:
+    """findings: worst and oldest first, as the doctor gives them. What is only worth knowing is left out."""
+    counts = Counter(f.code for f in findings)
+    firsts: dict[str, Finding] = {}
+    for finding in findings:
+        if finding.severity is not Severity.INFO:
+            firsts.setdefault(finding.code, finding)
+    return tuple(
+        Trouble(row_of(first), counts[code], "/doctor?" + urlencode({"code": code}))
+        for code, first in list(firsts.items())[:TROUBLES]
     )
 
 
