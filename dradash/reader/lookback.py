@@ -36,6 +36,13 @@ class Resolved(msgspec.Struct, frozen=True):
     at: float  # when it was over, in Unix seconds
 
 
+class _Seen(msgspec.Struct, frozen=True):
+    """What this process saw of a finding: a time at which it still held, and that it was over by then."""
+
+    held_at: float
+    resolved: Resolved
+
+
 # The findings of a moment; the names of what is of interest, for what must be read from the history one by one.
 Examine = Callable[[Past, frozenset[Name]], Iterable[Finding]]
 
@@ -47,22 +54,22 @@ class LookBack:
         self._follower, self._model, self._examine = follower, model, examine
         self._lock = threading.Lock()
         self._answers: OrderedDict[tuple[str, float | None], Resolved | None] = OrderedDict()
-        self._held: OrderedDict[str, float] = OrderedDict()  # id -> a time at which it held, as this process saw
+        self._seen: OrderedDict[str, _Seen] = OrderedDict()
         self._instance = ""
         self._named_at = ("", 0)  # instance and revision that the names are of
         self._past: list[Name] = []
         self._names: dict[str, list[Name]] = {}
 
-    def saw(self, began: Iterable[str], over: Iterable[str], at: float) -> None:
-        """Answers about these are not true any more. at: when the latter still held."""
-        for id_ in over:
-            self._held[id_] = at
-            self._held.move_to_end(id_)
-            self._answers.pop((id_, None), None)
-        for id_ in began:
-            self._answers.pop((id_, None), None)
-        while len(self._held) > KEPT:
-            self._held.popitem(last=False)
+    def saw(self, began: Iterable[Finding], over: Iterable[Finding], held_at: float, at: float) -> None:
+        """Answers about these are not true any more. The latter held at `held_at`, and do not at `at`."""
+        for finding in over:
+            self._seen[finding.id] = _Seen(held_at, Resolved(finding, at))
+            self._seen.move_to_end(finding.id)
+            self._answers.pop((finding.id, None), None)
+        for finding in began:
+            self._answers.pop((finding.id, None), None)
+        while len(self._seen) > KEPT:
+            self._seen.popitem(last=False)
 
     def knows(self, id_: str) -> bool:
         """Whether the answer of now is known already."""
@@ -79,11 +86,13 @@ class LookBack:
             instance = self._follower.version()[0]
             if instance != self._instance:
                 self._answers.clear()
-                self._held.clear()
                 self._instance = instance
             with contextlib.suppress(KeyError):
                 return self._answers[id_, at]
-            answer = self._answers[id_, at] = self._search(id_, until)
+            answer = self._search(id_, until)
+            if answer is None and at is None and id_ in self._seen:
+                answer = self._seen[id_].resolved  # better than nothing: clocks differ, or it was too brief
+            self._answers[id_, at] = answer
             if len(self._answers) > KEPT:
                 self._answers.popitem(last=False)
             return answer
@@ -94,9 +103,11 @@ class LookBack:
         start = self._model.history_start()
         if start is None:
             return None
+        seen = self._seen.get(id_)
         for name in self._named(id_, until):
             of = frozenset(self._neighbours(name, until))
-            found = _Search(self._probe(id_, of), start, until).run(self._changes(of, until), self._held.get(id_))
+            search = _Search(self._probe(id_, of), start, until)
+            found = search.run(self._changes(of, until), seen.held_at if seen else None)
             if found is not None:
                 return found
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 from playwright.sync_api import Browser, expect
@@ -25,6 +26,7 @@ def test_a_finding_is_resolved_on_the_open_page(browser: Browser, show: Show) ->
     expect(page.locator("h1")).to_have_text("Claim does not exist")
     expect(page.locator(".command")).to_have_text("kubectl -n ml get resourceclaim.resource.k8s.io none -o yaml")
     page.wait_for_selector('#live-state[data-state="live"]')
+    site.scene.now = time.time()
     site.scene.put(build.claim("none", "ml"))
     site.scene.look()
     site.scene.web.doctor.look()
