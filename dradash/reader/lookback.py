@@ -180,7 +180,9 @@ class _Search:
             later = min(later, before)
         evenly = [self._until - (self._until - self._start) * i / EVENLY for i in range(1, EVENLY + 1)]
         # Others because time went by, so after a change rather than before one.
-        for at in sorted({*([known] if known else []), *changes[:CHANGES], *evenly}, reverse=True):
+        moments = sorted({*changes[:CHANGES], *evenly}, reverse=True)
+        # What one process knows comes last: the others shall give the same answer where they can.
+        for at in (*moments, *([known] if known else [])):
             if (finding := self._look(at)) is not None:
                 return self._ended(at, min(c for c in (*changes, self._until) if c > at), 0.0, finding)
         return None
