@@ -20,10 +20,10 @@ KEPT: Final = 60  # newest changes of one pod
 
 
 class Mark(msgspec.Struct, frozen=True):
-    """From `at` (Unix seconds) on the verdict was so."""
+    """From `at` (Unix seconds) on the verdict was so. fit: nodes that fitted; None: no node was looked at."""
 
     at: float
-    fit: int
+    fit: int | None
     outcome: Outcome
 
 
@@ -32,6 +32,11 @@ class _Said(msgspec.Struct, rename="camel"):
 
     outcome: Outcome
     nodes_fit: int = 0
+    nodes_total: int = 0
+
+
+def _mark(at: float, said: _Said | Verdict) -> Mark:
+    return Mark(at, said.nodes_fit if said.nodes_total else None, said.outcome)
 
 
 class Trails:
@@ -65,7 +70,7 @@ class Trails:
         if verdict is None:
             self.forget(pod)
         elif pod in self._marks:
-            _note(self._marks[pod], Mark(at, verdict.nodes_fit, verdict.outcome))
+            _note(self._marks[pod], _mark(at, verdict))
 
     def marks(self, pod: str) -> tuple[Mark, ...]:
         """Oldest first; nothing of a pod that is not watched."""
@@ -83,7 +88,7 @@ def marks_of(entries: Iterable[HistoryEntry]) -> list[Mark]:
             said = msgspec.json.decode(entry.object, type=_Said)
         except msgspec.DecodeError:
             continue  # stored by another version
-        _note(marks, Mark(entry.at, said.nodes_fit, said.outcome))
+        _note(marks, _mark(entry.at, said))
     return marks
 
 

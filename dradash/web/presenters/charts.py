@@ -156,14 +156,21 @@ def spark(values: Sequence[float], what: str) -> Spark | None:
     return Spark(f"M{' L'.join(points)}", f"{what}: {values[0]:g} then, {values[-1]:g} now, at most {max(values):g}")
 
 
-def steps(values: Sequence[tuple[float, float]], start: float, end: float) -> str:
-    """The path of a value that stays as it is from each time on, up to `end`. values: (Unix seconds, value)."""
-    most = max((1.0, *(value for _, value in values)))
-    path = ""
+def steps(values: Sequence[tuple[float, float | None]], start: float, end: float) -> str:
+    """The path of a value that stays as it is from each time on, up to `end`; a gap where it is None.
+
+    values: (Unix seconds, value), oldest first.
+    """
+    most = max((1.0, *(value for _, value in values if value is not None)))
+    path, drawing = "", False
     for at, value in values:
-        y = f"{round(SPARK_HEIGHT - 1 - value / most * (SPARK_HEIGHT - 2), 1):g}"
-        path += f"H{across(at, start, end)}V{y}" if path else f"M{across(at, start, end)},{y}"
-    return f"{path}H{SPARK_WIDTH:g}"
+        x = across(at, start, end)
+        path += f"H{x}" if drawing else ""
+        if value is not None:
+            y = f"{round(SPARK_HEIGHT - 1 - value / most * (SPARK_HEIGHT - 2), 1):g}"
+            path += f"V{y}" if drawing else f"M{x},{y}"
+        drawing = value is not None
+    return f"{path}H{SPARK_WIDTH:g}" if drawing else path
 
 
 def across(at: float, start: float, end: float) -> int:

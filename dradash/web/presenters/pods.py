@@ -15,7 +15,7 @@ from dradash.kinds.pod import Pod
 from dradash.reader.trails import WINDOW, Mark
 from dradash.reader.world import World
 from dradash.scheduling.verdict import Outcome, Verdict
-from dradash.web.presenters.charts import SPARK_WIDTH, across, steps
+from dradash.web.presenters.charts import across, steps
 from dradash.web.presenters.query import Column, Option, Pager, Query, Sorting, columns, options, page_of, sorted_by
 from dradash.web.presenters.words import (
     OUTCOMES,
@@ -44,7 +44,7 @@ class PodClaim(msgspec.Struct, frozen=True):
 
 
 class Trail(msgspec.Struct, frozen=True):
-    """SVG paths: how many nodes fitted over the last hour, and ticks where the outcome changed. text: in words."""
+    """SVG paths: how many nodes fitted lately, and ticks where the outcome changed. text: in words."""
 
     path: str
     ticks: str
@@ -232,30 +232,40 @@ def _claims(item: Item) -> tuple[PodClaim, ...]:
 
 # --- how it went ------------------------------------------------------------------------------------------------------
 
-SLOT: Final = WINDOW / SPARK_WIDTH  # seconds of one unit across
+# Seconds that all lines of a page show, the least that reaches back to the first verdict of any: and how it is said.
+WINDOWS: Final = {300.0: "5 minutes", 900.0: "15 minutes", WINDOW: "hour"}
+STEPS: Final = 40  # in so many the lines move on: each time all rows with a change in them are sent again
 
 
 def with_trails(view: PodsView, trails: Mapping[str, Sequence[Mark]], now: float) -> PodsView:
     """trails: by the pod's key, up to `now` (Unix seconds), the moment that the page shows."""
-    end = math.ceil(now / SLOT) * SLOT
-    rows = (msgspec.structs.replace(r, trail=_trail(tuple(trails.get(r.key, ())), end)) for r in view.rows)
+    oldest = min((marks[0].at for marks in trails.values() if marks), default=now)
+    window = next((w for w in WINDOWS if now - oldest <= w), WINDOW)
+    slot = window / STEPS
+    end = math.ceil(now / slot) * slot
+    rows = (msgspec.structs.replace(r, trail=_trail(tuple(trails.get(r.key, ())), end, window)) for r in view.rows)
     return msgspec.structs.replace(view, rows=tuple(rows))
 
 
 @lru_cache(maxsize=2048)  # a page of pods that flap is drawn anew with each of its changes: 8 ms otherwise
-def _trail(marks: tuple[Mark, ...], end: float) -> Trail | None:
-    start = end - WINDOW
+def _trail(marks: tuple[Mark, ...], end: float, window: float) -> Trail | None:
+    start = end - window
     shown = marks[max(0, sum(m.at <= start for m in marks) - 1) :]
     if not shown:
         return None
     changed = [m for before, m in pairwise(shown) if m.outcome != before.outcome]
     ticks = dict.fromkeys(across(m.at, start, end) for m in changed)
     path = steps([(m.at, m.fit) for m in shown], start, end)
-    return Trail(path, "".join(f"M{x},0V4" for x in ticks), _said(shown, len(changed)))
+    return Trail(path, "".join(f"M{x},0V4" for x in ticks), _said(shown, len(changed), WINDOWS[window]))
 
 
-def _said(marks: Sequence[Mark], changes: int) -> str:
-    first, last, most = marks[0].fit, marks[-1].fit, max(m.fit for m in marks)
-    went = f"{first} all the time" if len({m.fit for m in marks}) == 1 else f"{first} then, {last} now, at most {most}"
+def _said(marks: Sequence[Mark], changes: int, window: str) -> str:
     verdict = f"the verdict changed {plural(changes, 'time')}" if changes else "the same verdict"
-    return f"Nodes that fit over the last hour: {went}; {verdict}"
+    fits = [m.fit for m in marks if m.fit is not None]
+    if not fits:
+        return f"No node was looked at in the last {window}; {verdict}"
+    now = "not looked at now" if marks[-1].fit is None else f"{fits[-1]} now"
+    went = (
+        f"{fits[0]} then, {now}, at most {max(fits)}" if len({m.fit for m in marks}) > 1 else f"{fits[0]} all the time"
+    )
+    return f"Nodes that fit over the last {window}: {went}; {verdict}"
