@@ -32,6 +32,7 @@ class Kind(msgspec.Struct, frozen=True):
 UNKNOWN_PARAMETER: Final = Kind("unknown-parameter", 400, "Unknown parameter")
 BAD_PARAMETER: Final = Kind("bad-parameter", 400, "Parameter cannot be used")
 BAD_CURSOR: Final = Kind("bad-cursor", 400, "Cursor cannot be used")
+NOT_REACHED: Final = Kind("revision-not-reached", 400, "The revision has not been reached yet")
 NOT_SIGNED_IN: Final = Kind("not-signed-in", 401, "Not signed in")
 NOT_ALLOWED: Final = Kind("not-allowed", 403, "Not allowed")
 NOT_FOUND: Final = Kind("not-found", 404, "Not found")

@@ -44,7 +44,12 @@ class Listing(Generic[I]):
             self.prepare(ask)
         with ask.world() as world:
             found, total, following = page_of(
-                self.items(ask, world, None), self.identity, self.sortings, ask.params, limit
+                self.items(ask, world, None),
+                self.identity,
+                self.sortings,
+                ask.params,
+                ask.question(self.row_type.__name__),
+                limit,
             )
             rows = tuple(projected(self.row(ask, world, item), ask) for item in found)
             return Rows(

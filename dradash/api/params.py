@@ -11,6 +11,7 @@ import msgspec
 
 from dradash.problems import BAD_PARAMETER, UNKNOWN_PARAMETER, Refusal
 from dradash.reader.moment import EXAMPLE, NO_VALUE, BadMoment, parse, parse_alerts
+from dradash.scheduling.reasons import REASONS
 
 LONGEST: Final = 300
 MOST_ROWS: Final = 1000
@@ -50,6 +51,26 @@ def choice(name: str, description: str, values: Iterable[str]) -> Param:
         return value
 
     return Param(name, description, {"type": "string", "enum": list(allowed)}, read, allowed=allowed)
+
+
+def reason(description: str) -> Param:
+    """A code, or the scheduler's whole text. Its texts have several words: one word that is no code is refused."""
+    allowed = tuple(REASONS)
+
+    def read(value: str) -> str:
+        if len(value) > LONGEST:
+            raise ValueError(f"at most {LONGEST} characters")
+        if value and value not in REASONS and not re.search(r"\s", value):
+            raise ValueError(f"no such code: “{value[:40]}” (what has spaces is looked for as the scheduler's text)")
+        return value
+
+    told = f"{description}: a code of /api/v1/reasons, or one of the scheduler's texts, whole. "
+    schema = {
+        "type": "string",
+        "maxLength": LONGEST,
+        "pattern": rf"^(?:|{'|'.join(allowed)}|[\s\S]*\s[\s\S]*)$",
+    }
+    return Param("reason", f"{told}One word that is no code is refused.", schema, read, "ClaimInUse", allowed)
 
 
 def flag(name: str, description: str) -> Param:
@@ -123,12 +144,24 @@ ALERTS_AT: Final = Param(
 LIMIT: Final = integer("limit", f"Rows of one answer, {ROWS} unless given.", 1, MOST_ROWS)
 CURSOR: Final = Param(
     "cursor",
-    "`next` of the answer before: goes on behind its last row, whatever has changed in between.",
+    "`next` of the answer before: goes on behind its last row, whatever has changed in between. Filters, sort and at "
+    "must be those of that answer.",
     {"type": "string", "maxLength": 1000, "pattern": "^[A-Za-z0-9_-]+$"},
     str,
 )
-WATCH: Final = flag("watch", "1: a stream of changes (server-sent events; NDJSON if that is accepted) and not a list.")
-SINCE: Final = integer("since", "With watch: changes after this revision; only new ones unless given.", 0, 2**62)
+NOT_WATCHED: Final = ("limit", "cursor", "sort", "at")
+WATCH: Final = flag(
+    "watch",
+    "1: a stream of changes (server-sent events; NDJSON if that is accepted) and not a list. "
+    f"Not together with {', '.join(NOT_WATCHED[:-1])} or {NOT_WATCHED[-1]}.",
+)
+SINCE: Final = integer(
+    "since",
+    "With watch: changes after this revision; only new ones unless given. One that is too old is 410, one that has not "
+    "been reached yet 400.",
+    0,
+    2**62,
+)
 INSTANCE: Final = text("instance", "With watch: `instance` of the answer that `since` comes from; another one is 410.")
 SECONDS: Final = integer("seconds", "With watch: the stream ends after so many seconds; 300 unless given.", 1, 3600)
 

@@ -248,7 +248,7 @@ ENDPOINTS: Final = (
         "pods",
         "Filter's answer for each node",
         NODES,
-        params.text("reason", "Only nodes refused for this reason: a code, or a whole text.", "NodeUnsuitable"),
+        params.reason("Only nodes refused for this reason"),
         params.flag("passes", "Only nodes that pass (1), or only those that do not (0)."),
         params.text("q", "Only nodes whose name contains this text.", "node-1"),
     ),
