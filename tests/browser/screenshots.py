@@ -30,7 +30,6 @@ PICTURES: Final = {
     "nodes": ("/nodes", "light", 1366),
     "doctor": ("/doctor", "light", 1366),
     "search": ("/search?q=gpu", "dark", 1366),
-    "wall": ("/?kiosk=1", "dark", 1600),
 }
 SETTLED: Final = 12_000  # ms after the first pod: enough for the demo's first negotiations
 
