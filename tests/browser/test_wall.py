@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, expect
 from tests import build, pages
 from tests.browser.conftest import Site
 from tests.browser.test_accessibility import violations
+from tests.browser.test_layout import OUTSIDE
 from tests.scene import Scene
 
 Show = Callable[[Scene], Site]
@@ -136,4 +137,13 @@ def test_the_line_of_a_pod_is_redrawn_where_it_is(browser: Browser, show: Show) 
     expect(line).not_to_have_attribute("aria-label", said)
     assert line.evaluate(place) == before
     assert site.complaints == []
+    page.close()
+
+
+def test_no_other_page_sticks_out_of_a_wall(browser: Browser, show: Show) -> None:
+    site = show(pages.scene())
+    page = site.open(browser, WALL, viewport={"width": 1920, "height": 1080})
+    for line in pages.served():
+        page.goto(f"{site.url}{line.path}{'&' if '?' in line.path else '?'}kiosk=1")
+        assert page.evaluate(OUTSIDE) == [], line.path
     page.close()
