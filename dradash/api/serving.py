@@ -38,6 +38,8 @@ _WITHOUT_MODEL: Final = frozenset({"health", "reasons"})
 ANY: Final = "*"
 _TAG: Final = re.compile(r"""(?:W/)?("[^"]*")""")
 
+_NUMBER: Final = re.compile(r"[0-9]{1,18}")
+
 _encoder = msgspec.json.Encoder()
 
 View = Callable[..., HttpResponseBase]
@@ -177,8 +179,8 @@ def _watch(endpoint: Endpoint, ask: Ask, request: HttpRequest, *, lines: bool) -
         allowed = tuple(p.name for p in endpoint.params if p.name not in NOT_WATCHED)
         raise Refusal(BAD_PARAMETER, f"{why}: leave out {', '.join(wrong)}", allowed)
     since = ask.params.get("since")
-    if since is None and (resumed := request.headers.get("Last-Event-ID", "")).isdigit():
-        since = int(resumed[:18])
+    if since is None and _NUMBER.fullmatch(resumed := request.headers.get("Last-Event-ID", "")):
+        since = int(resumed)
     watch = watching.begin(endpoint, ask, since)
     kind = NDJSON if lines else "text/event-stream; charset=utf-8"
     if request.method == "HEAD":

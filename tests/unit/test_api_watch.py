@@ -118,6 +118,14 @@ async def test_server_sent_events_carry_the_revision_as_id(scene: Scene) -> None
     await again.streaming_content.aclose()
 
 
+@pytest.mark.parametrize("given", ["²", "3x", "-1", "9" * 30])
+async def test_a_last_event_id_that_was_never_sent_begins_with_what_comes(scene: Scene, given: str) -> None:
+    response: Any = await AsyncClient().get(f"{ROOT}/pods?watch=1", headers={"last-event-id": given})
+    assert response.status_code == 200
+    assert (await anext(response.__aiter__())).startswith(b"id: %d\n" % scene.model.revision())
+    await response.streaming_content.aclose()
+
+
 async def test_changes_are_watched_one_by_one_in_their_order(scene: Scene) -> None:
     left = scene.model.revision()
     last = change(scene, _pod("second"), _pod("third"))
