@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
-from dradash.api.problems import NO_SUCH_MOMENT, NOT_FOUND, Refusal
 from dradash.kinds.registry import KINDS, MalformedObject, read_object
+from dradash.problems import NO_SUCH_MOMENT, NOT_FOUND, Refusal
 from dradash.reader.current import Current
 from dradash.reader.doctor import Report
 from dradash.reader.moment import show
 from dradash.reader.world import World
 from dradash.store.model import HistoryEntry
 from dradash.store.past import BeforeHistory
+
+_NOT_OF_THE_QUESTION: Final = frozenset({"limit", "cursor", "sort", "fields"})
 
 
 class Ask:
@@ -28,6 +31,11 @@ class Ask:
 
     def get(self, name: str) -> str:
         return str(self.params.get(name, ""))
+
+    def question(self, of: str) -> str:
+        """A digest of what decides which rows (of this sort) there are: a cursor belongs to it and to an order."""
+        given = sorted((name, value) for name, value in self.params.items() if name not in _NOT_OF_THE_QUESTION)
+        return hashlib.blake2b(repr((of, given, sorted(self.where.items()))).encode(), digest_size=6).hexdigest()
 
     @property
     def key(self) -> str:

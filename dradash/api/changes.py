@@ -60,9 +60,9 @@ def row_of(change: Change) -> ChangeRow:
 def answer(ask: Ask) -> Any:
     with ask.world() as world:
         newest, instance = world.revision, world.instance
-    last, limit = newest + 1, ask.params.get("limit", params.ROWS)
+    last, limit, question = newest + 1, ask.params.get("limit", params.ROWS), ask.question(ChangeRow.__name__)
     if text := ask.params.get("cursor"):
-        key = decode(text, _SORT).key
+        key = decode(text, _SORT, question).key
         last = min(last, int(key)) if not isinstance(key, str) else last
     found, ended = _read(ask, last, limit)
     rows = found[:limit]
@@ -70,7 +70,7 @@ def answer(ask: Ask) -> Any:
     return Rows(
         items=tuple(projected(row_of(c), ask) for c in rows),
         total=Total(count=len(found), exact=behind is None and "cursor" not in ask.params),
-        next=encode(Cursor(_SORT, behind, "")) if behind is not None else None,
+        next=encode(Cursor(_SORT, behind, "", question)) if behind is not None else None,
         revision=newest,
         instance=instance,
     )

@@ -12,14 +12,11 @@ from dradash.api import params
 from dradash.api.asking import Ask
 from dradash.api.endpoint import Endpoint, Listing, listed, projected
 from dradash.api.paging import NEVER
-from dradash.api.problems import NOT_FOUND, Refusal
 from dradash.api.schemas import Json, Shape, page, time_of, url
 from dradash.kinds.resourceclass import ResourceClass
-from dradash.reader.debts import Debt as Owed
-from dradash.reader.debts import debts, silent_since
-from dradash.reader.driverstats import Summary
+from dradash.problems import NOT_FOUND, Refusal
+from dradash.reader.drivers import DriverItem, driver_item, driver_items
 from dradash.reader.world import World
-from dradash.scheduling.classic.claims import driver_of
 from dradash.scheduling.classic.claimstate import claim_state
 from dradash.scheduling.nodetable import InvalidSelector
 from dradash.store.model import Change
@@ -106,22 +103,19 @@ class ClassItem(msgspec.Struct, frozen=True):
 
 
 def class_items(ask: Ask, world: World, keys: Iterable[str] | None) -> Iterator[ClassItem]:
-    classes, claims, waiting = world.cluster.classes, _claims_by(world, by_class=True), _waiting(world)
+    classes, waiting = world.cluster.classes, _waiting(world)
     text, driver = ask.get("q").casefold(), ask.get("driver")
     for name in classes if keys is None else [k for k in keys if k in classes]:
         of = classes[name]
         if (driver and of.driver_name != driver) or (text and text not in f"{name} {of.driver_name}".casefold()):
             continue
-        yield ClassItem(name, of, _leaves(of, world), claims.get(name, {}), waiting[name])
+        yield ClassItem(name, of, _leaves(of, world), _claims_of(name, world), waiting[name])
 
 
-def _claims_by(world: World, *, by_class: bool) -> dict[str, Counter[str]]:
-    """Claims by state, of each class or driver."""
-    found: dict[str, Counter[str]] = {}
-    for claim in world.cluster.claims.values():
-        name = claim.spec.resource_class_name if by_class else driver_of(claim, world.cluster)
-        found.setdefault(name, Counter())[str(claim_state(claim))] += 1
-    return found
+def _claims_of(name: str, world: World) -> dict[str, int]:
+    """Claims of the class, by state."""
+    claims = world.cluster.claims
+    return Counter(str(claim_state(claims[key])) for key in world.cluster.claims_by_class.members(name))
 
 
 def _waiting(world: World) -> Counter[str]:
@@ -160,7 +154,7 @@ def class_detail(ask: Ask) -> Any:
         item = next(iter(class_items(ask, world, (name,))), None)
         raw = world.cluster.raw[KIND].get(name, b"{}")
         waiting = _waiting(world)[name] if item is None else 0
-        claims: Mapping[str, int] = _claims_by(world, by_class=True).get(name, {}) if item is None else {}
+        claims = _claims_of(name, world) if item is None else {}
     if item is None:
         last, entry = ask.last(KIND, name)
         item, raw, gone = ClassItem(name, last, None, claims, waiting), entry.object, entry.at
@@ -191,37 +185,11 @@ CLASSES: Final = Listing(
 # --- drivers ---------------------------------------------------------------------------------------------------------
 
 
-class DriverItem(msgspec.Struct, frozen=True):
-    name: str
-    classes: tuple[str, ...]
-    claims: Mapping[str, int]
-    owed: tuple[Owed, ...]  # the longest wait first
-    record: Summary
-
-    @property
-    def silent(self) -> float:
-        return silent_since(self.owed)
-
-
-def driver_items(ask: Ask, world: World, keys: Iterable[str] | None) -> Iterator[DriverItem]:  # noqa: ARG001 - no watch
-    stats = ask.here.follower.observations.drivers
-    classes: dict[str, list[str]] = {}
-    for name, of in sorted(world.cluster.classes.items()):
-        classes.setdefault(of.driver_name, []).append(name)
-    claims = _claims_by(world, by_class=False)
-    owed = debts(world, ask.here.waits(ask.at))
-    heard = {name for name in stats.names() if stats.summary(name, ask.now).heard}
-    text = ask.get("q").casefold()
-    for name in sorted({*classes, *claims, *heard, *owed} - {""}):
-        if text and text not in f"{name} {' '.join(classes.get(name, ()))}".casefold():
-            continue
-        yield DriverItem(
-            name,
-            tuple(classes.get(name, ())),
-            claims.get(name, {}),
-            tuple(owed.get(name, ())),
-            stats.summary(name, ask.now),
-        )
+def _drivers(ask: Ask, world: World, keys: Iterable[str] | None) -> Iterator[DriverItem]:  # noqa: ARG001 - no watch
+    stats, text = ask.here.follower.observations.drivers, ask.get("q").casefold()
+    for item in driver_items(world, stats, ask.now, ask.here.waits(ask.at)):
+        if not text or text in f"{item.name} {' '.join(item.classes)}".casefold():
+            yield item
 
 
 def driver_row(ask: Ask, item: DriverItem) -> DriverRow:
@@ -229,8 +197,8 @@ def driver_row(ask: Ask, item: DriverItem) -> DriverRow:
     return DriverRow(
         name=item.name,
         classes=item.classes,
-        claims=dict(item.claims),
-        owed=sum(not d.refuses for d in item.owed),
+        claims={str(state): count for state, count in item.claims.items()},
+        owed=sum(not d.refuses for d in item.debts),
         silent_since=time_of(item.silent),
         last_heard=time_of(record.heard),
         responses=record.responses,
@@ -248,8 +216,9 @@ def driver_row(ask: Ask, item: DriverItem) -> DriverRow:
 def driver_detail(ask: Ask) -> Any:
     name = ask.where["name"]
     with ask.world() as world, ask.here.follower.world():  # the record is of now, whatever moment is asked about
-        item = next((i for i in driver_items(ask, world, None) if i.name == name), None)
-        refused = ask.here.follower.observations.drivers.refused_most(name, 20, ask.now)
+        stats = ask.here.follower.observations.drivers
+        item = driver_item(world, stats, name, ask.now, ask.here.waits(ask.at))
+        refused = stats.refused_most(name, 20, ask.now)
     if item is None:
         raise Refusal(NOT_FOUND, f"no class and no claim names a driver {name[:100]}, and none of that name was heard")
     found = DriverDetail(
@@ -263,7 +232,7 @@ def driver_detail(ask: Ask) -> Any:
                 since=time_of(d.since),
                 url=(url("podschedulingcontexts", d.pod) if d.pod else url("resourceclaims", d.claim)) or "",
             )
-            for d in item.owed[:MOST]
+            for d in item.debts[:MOST]
         ),
         refused=tuple(
             RefusedNode(node=r.node, count=r.count, last=time_of(r.last.at), pod=r.last.pod) for r in refused
@@ -274,12 +243,12 @@ def driver_detail(ask: Ask) -> Any:
 
 DRIVERS: Final = Listing(
     row_type=DriverRow,
-    items=driver_items,
+    items=_drivers,
     identity=lambda i: i.name,
     sortings={
         "silent": lambda i: i.silent or NEVER,
         "driver": lambda i: i.name,
-        "owed": lambda i: -len(i.owed),
+        "owed": lambda i: -len(i.debts),
         "p50": lambda i: -(i.record.p50 or 0.0),
         "p95": lambda i: -(i.record.p95 or 0.0),
         "last": lambda i: -(i.record.last_took or 0.0),

@@ -44,7 +44,12 @@ class Listing(Generic[I]):
             self.prepare(ask)
         with ask.world() as world:
             found, total, following = page_of(
-                self.items(ask, world, None), self.identity, self.sortings, ask.params, limit
+                self.items(ask, world, None),
+                self.identity,
+                self.sortings,
+                ask.params,
+                ask.question(self.row_type.__name__),
+                limit,
             )
             rows = tuple(projected(self.row(ask, world, item), ask) for item in found)
             return Rows(
@@ -60,7 +65,8 @@ class Listing(Generic[I]):
 class Endpoint:
     """path: behind /api/v1, with {names}. filters: parameters of its own.
 
-    varies: "" for answers that change with the revision alone; "findings", "time".
+    varies: "" for answers that change with the revision alone; "findings", "time"; "now": an answer about the past
+    says what is known now.
     """
 
     name: str

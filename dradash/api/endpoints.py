@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from dradash.api import changes, claims, classes, findings, negotiations, nodes, pods, system, verdicts
+from dradash.api import changes, claims, classes, findings, lookup, negotiations, nodes, pods, system, verdicts
 from dradash.api.endpoint import Endpoint
 
 ENDPOINTS: Final[tuple[Endpoint, ...]] = (
@@ -17,4 +17,5 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = (
     *findings.ENDPOINTS,
     *changes.ENDPOINTS,
     *system.ENDPOINTS,
+    *lookup.ENDPOINTS,
 )

@@ -10,8 +10,8 @@ from urllib.parse import quote
 from dradash.api import params
 from dradash.api.asking import Ask
 from dradash.api.endpoint import Endpoint, Listing, listed, projected
-from dradash.api.problems import NOT_FOUND, Refusal
 from dradash.api.schemas import ROOT, Ref, Shape, ref, time_of
+from dradash.problems import NOT_FOUND, Refusal
 from dradash.reader.world import World
 from dradash.scheduling.doctor.finding import OBJECTS_LISTED, Finding, Severity
 from dradash.scheduling.doctor.rules import RULES

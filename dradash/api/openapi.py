@@ -14,11 +14,11 @@ import msgspec
 from dradash.api.endpoint import Endpoint
 from dradash.api.endpoints import ENDPOINTS
 from dradash.api.params import Param
-from dradash.api.problems import CONTENT_TYPE, KINDS, Problem, type_of
 from dradash.api.schemas import ROOT
-from dradash.api.watching import WatchEvent
+from dradash.api.watching import WatchEvent, as_event, as_line
+from dradash.problems import CONTENT_TYPE, KINDS, Problem, type_of
 
-VERSION: Final = "1.0.0"  # of the contract: a new minor adds, nothing released goes or changes its type
+VERSION: Final = "1.1.0"  # of the contract: a new minor adds, nothing released goes or changes its type
 EXAMPLES: Final = Path(__file__).with_name("examples.json")
 LONGEST_NAME: Final = 253
 _WHERE: Final = {
@@ -94,9 +94,9 @@ def _operation(endpoint: Endpoint, schema: Node) -> Node:
         json_content["example"] = examples()[endpoint.name]
     content = {"application/json": json_content}
     if endpoint.is_list:
-        content["application/x-ndjson"] = {"schema": {"type": "string", "description": "One row of `items` a line."}}
+        content["application/x-ndjson"] = _lines(endpoint)
     if endpoint.watchable:
-        content["text/event-stream"] = {"schema": {"type": "string", "description": "Each `data` is a WatchEvent."}}
+        content["text/event-stream"] = _events(endpoint)
     statuses = [400, 401, 403, 404, 500, 503] + ([410] if endpoint.watchable else [])
     return {
         "operationId": _camel(endpoint.name),
@@ -113,6 +113,41 @@ def _operation(endpoint: Endpoint, schema: Node) -> Node:
             **{str(s): {"$ref": f"#/components/responses/{s}"} for s in sorted(statuses)},
         },
     }
+
+
+def _lines(endpoint: Endpoint) -> Node:
+    told = "One row of `items` a line" + ("; with watch=1 a WatchEvent a line." if endpoint.watchable else ".")
+    rows = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in _items(endpoint))
+    found: Node = {"list": {"summary": "The list", "value": rows}}
+    if endpoint.watchable:
+        watched = b"".join(map(as_line, _watched(endpoint))).decode()
+        found["watch"] = {"summary": "What changes (watch=1)", "value": watched}
+    return {"schema": {"type": "string", "description": told}, "examples": found}
+
+
+def _events(endpoint: Endpoint) -> Node:
+    events = b"".join(map(as_event, _watched(endpoint))).decode()
+    return {"schema": {"type": "string", "description": "Each `data` is a WatchEvent."}, "example": events}
+
+
+def _items(endpoint: Endpoint) -> list[Node]:
+    rows: list[Node] = examples().get(endpoint.name, {}).get("items", [])
+    return rows
+
+
+def _watched(endpoint: Endpoint) -> list[WatchEvent]:
+    """The example's first row changes, then nothing for a while."""
+    revision = examples().get(endpoint.name, {}).get("revision", 0)
+    events = [
+        WatchEvent(type="MODIFIED", revision=revision, key=_key(row), object=row, problem=None)
+        for row in _items(endpoint)[:1]
+    ]
+    return [*events, WatchEvent(type="BOOKMARK", revision=revision + 1, key="", object=None, problem=None)]
+
+
+def _key(row: Node) -> str:
+    name = str(row.get("key") or row["name"])
+    return f"{row['namespace']}/{name}" if "namespace" in row else name
 
 
 def _camel(name: str) -> str:

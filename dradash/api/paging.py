@@ -11,33 +11,40 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from dradash.api.problems import BAD_CURSOR, Refusal
+from dradash.problems import BAD_CURSOR, Refusal
 
 I = TypeVar("I")  # noqa: E741 - an item
 
 Key = str | float
 NEVER: Final = 9e15  # sorts behind every time; JSON has no infinity
 
+_KEEP: Final = "keep the parameters of the answer that it comes from, or begin anew without a cursor"
+
 
 class Cursor(msgspec.Struct, frozen=True, array_like=True):
+    """question: a digest of the filters and of whatever else decides which rows there are (Ask.question)."""
+
     sort: str
     key: Key
     identity: str
+    question: str
 
 
 def encode(cursor: Cursor) -> str:
     return base64.urlsafe_b64encode(msgspec.json.encode(cursor)).decode().rstrip("=")
 
 
-def decode(text: str, sort: str) -> Cursor:
-    """Raises Refusal for what was never handed out, or for another order."""
+def decode(text: str, sort: str, question: str) -> Cursor:
+    """Raises Refusal for what was never handed out, or for another question."""
     try:
         raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
         cursor = msgspec.json.decode(raw, type=Cursor)
     except (binascii.Error, msgspec.DecodeError, ValueError) as error:
         raise Refusal(BAD_CURSOR, "this cursor was not handed out here") from error
     if cursor.sort != sort:
-        raise Refusal(BAD_CURSOR, f"this cursor belongs to sort={cursor.sort[:40]}: keep the parameters, or begin anew")
+        raise Refusal(BAD_CURSOR, f"this cursor belongs to sort={cursor.sort[:40]}: {_KEEP}")
+    if cursor.question != question:
+        raise Refusal(BAD_CURSOR, f"this cursor was made for other filters, another at or another resource: {_KEEP}")
     return cursor
 
 
@@ -46,6 +53,7 @@ def page_of(
     identity: Callable[[I], str],
     sortings: Mapping[str, Callable[[I], Key]],
     params: Mapping[str, Any],
+    question: str,
     limit: int,
 ) -> tuple[list[I], int, str | None]:
     """The rows of this page, how many there are in all, and the cursor of the next page."""
@@ -55,10 +63,10 @@ def page_of(
     ordered.sort(key=key, reverse=descends)
     total, start = len(ordered), 0
     if text := params.get("cursor"):
-        start = _behind(decode(text, sort), ordered, identity, key, descends=descends)
+        start = _behind(decode(text, sort, question), ordered, identity, key, descends=descends)
     rows = ordered[start : start + limit]
     more = start + limit < total
-    following = encode(Cursor(sort, key(rows[-1]), identity(rows[-1]))) if more and rows else None
+    following = encode(Cursor(sort, key(rows[-1]), identity(rows[-1]), question)) if more and rows else None
     return rows, total, following
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
-from dradash.api.problems import BAD_PARAMETER, UNKNOWN_PARAMETER, Refusal
-from dradash.reader.moment import EXAMPLE, BadMoment, parse
+from dradash.problems import BAD_PARAMETER, UNKNOWN_PARAMETER, Refusal
+from dradash.reader.moment import EXAMPLE, NO_VALUE, BadMoment, parse, parse_alerts
+from dradash.scheduling.reasons import REASONS
 
 LONGEST: Final = 300
 MOST_ROWS: Final = 1000
@@ -49,6 +51,26 @@ def choice(name: str, description: str, values: Iterable[str]) -> Param:
         return value
 
     return Param(name, description, {"type": "string", "enum": list(allowed)}, read, allowed=allowed)
+
+
+def reason(description: str) -> Param:
+    """A code, or the scheduler's whole text. Its texts have several words: one word that is no code is refused."""
+    allowed = tuple(REASONS)
+
+    def read(value: str) -> str:
+        if len(value) > LONGEST:
+            raise ValueError(f"at most {LONGEST} characters")
+        if value and value not in REASONS and not re.search(r"\s", value):
+            raise ValueError(f"no such code: “{value[:40]}” (what has spaces is looked for as the scheduler's text)")
+        return value
+
+    told = f"{description}: a code of /api/v1/reasons, or one of the scheduler's texts, whole. "
+    schema = {
+        "type": "string",
+        "maxLength": LONGEST,
+        "pattern": rf"^(?:|{'|'.join(allowed)}|[\s\S]*\s[\s\S]*)$",
+    }
+    return Param("reason", f"{told}One word that is no code is refused.", schema, read, "ClaimInUse", allowed)
 
 
 def flag(name: str, description: str) -> Param:
@@ -92,15 +114,54 @@ AT: Final = Param(
     {"type": "string", "format": "date-time"},
     _moment,
 )
+
+
+def _alerts_moment(value: str) -> float | str:
+    """ "" for now and for what has not come yet, as if it was not given."""
+    try:
+        at = parse_alerts(value)
+    except BadMoment as error:
+        raise ValueError(f"{error}, or Unix seconds or milliseconds") from error
+    return "" if at is None or at >= time.time() else at
+
+
+ALERTS_AT: Final = Param(
+    "at",
+    "The alert's time: RFC 3339, or Unix time in seconds or milliseconds; one that has not come yet is now. "
+    "Labels and UIDs are looked for now and in the history whatever it is, `name` and `q` as it was then; `url` and "
+    "`page` carry it on.",
+    {
+        "type": "string",
+        "anyOf": [
+            {"format": "date-time"},
+            {"pattern": r"^([0-9]{1,14}(\.[0-9]{1,9})?)?$"},
+            {"const": NO_VALUE},
+        ],
+    },
+    _alerts_moment,
+    EXAMPLE,
+)
 LIMIT: Final = integer("limit", f"Rows of one answer, {ROWS} unless given.", 1, MOST_ROWS)
 CURSOR: Final = Param(
     "cursor",
-    "`next` of the answer before: goes on behind its last row, whatever has changed in between.",
+    "`next` of the answer before: goes on behind its last row, whatever has changed in between. Filters, sort and at "
+    "must be those of that answer.",
     {"type": "string", "maxLength": 1000, "pattern": "^[A-Za-z0-9_-]+$"},
     str,
 )
-WATCH: Final = flag("watch", "1: a stream of changes (server-sent events; NDJSON if that is accepted) and not a list.")
-SINCE: Final = integer("since", "With watch: changes after this revision; only new ones unless given.", 0, 2**62)
+NOT_WATCHED: Final = ("limit", "cursor", "sort", "at")
+WATCH: Final = flag(
+    "watch",
+    "1: a stream of changes (server-sent events; NDJSON if that is accepted) and not a list. "
+    f"Not together with {', '.join(NOT_WATCHED[:-1])} or {NOT_WATCHED[-1]}.",
+)
+SINCE: Final = integer(
+    "since",
+    "With watch: changes after this revision; only new ones unless given. One that is too old is 410, one that has not "
+    "been reached yet 400.",
+    0,
+    2**62,
+)
 INSTANCE: Final = text("instance", "With watch: `instance` of the answer that `since` comes from; another one is 410.")
 SECONDS: Final = integer("seconds", "With watch: the stream ends after so many seconds; 300 unless given.", 1, 3600)
 

@@ -281,7 +281,7 @@ def detail(ask: Ask) -> Any:
 FILTERS: Final = (
     params.text("namespace", "Only pods of this namespace.", "ml"),
     params.choice("outcome", "Only this verdict; any: also bound and ending pods.", (ANY, *Outcome, NOT_JUDGED)),
-    params.text("reason", "Only pods refused for this reason: a code, or a whole text.", "ClaimInUse"),
+    params.reason("Only pods refused for this reason"),
     params.text("class", "Only pods with a claim of this ResourceClass.", "gpu"),
     params.text("driver", "Only pods with a claim of this driver.", "gpu.example.com"),
     params.text("node", "Only pods that are bound to this node, or would be.", "node-1"),

@@ -10,9 +10,9 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import etag
 
 from dradash.api import openapi
-from dradash.api.problems import Refusal
 from dradash.api.schemas import ROOT
 from dradash.api.serving import check_method, problem
+from dradash.problems import Refusal
 
 
 def _tag(_request: HttpRequest) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import re
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
@@ -18,9 +19,9 @@ from django.views.decorators.csrf import csrf_exempt
 from dradash.api import watching
 from dradash.api.asking import Ask
 from dradash.api.endpoint import OFTEN, Endpoint
-from dradash.api.params import Param, read_all
-from dradash.api.problems import BAD_PARAMETER, CONTENT_TYPE, INTERNAL, NOT_FOUND, UNAVAILABLE, WRONG_METHOD, Refusal
+from dradash.api.params import NOT_WATCHED, Param, read_all
 from dradash.api.schemas import Rows
+from dradash.problems import BAD_PARAMETER, CONTENT_TYPE, INTERNAL, NOT_FOUND, UNAVAILABLE, WRONG_METHOD, Refusal
 from dradash.reader import current
 from dradash.reader.current import SETTLED_AFTER
 from dradash.store.model import StoreUnavailable
@@ -33,6 +34,11 @@ STREAMED: Final = 500  # rows that are read at once while a list is streamed
 # What findings and the drivers' record say, and when, is each process's own: so are their tags.
 _PROCESS: Final = secrets.token_hex(4)
 _WITHOUT_MODEL: Final = frozenset({"health", "reasons"})
+
+ANY: Final = "*"
+_TAG: Final = re.compile(r"""(?:W/)?("[^"]*")""")
+
+_NUMBER: Final = re.compile(r"[0-9]{1,18}")
 
 _encoder = msgspec.json.Encoder()
 
@@ -58,7 +64,7 @@ def view_of(endpoint: Endpoint) -> View:
 
 def problem(refusal: Refusal) -> HttpResponse:
     found = refusal.problem
-    response = HttpResponse(_encoder.encode(found), content_type=CONTENT_TYPE, status=found.status)
+    response = HttpResponse(refusal.body, content_type=CONTENT_TYPE, status=found.status)
     if found.status == UNAVAILABLE.status:
         response.headers["Retry-After"] = "2"
     if found.status == WRONG_METHOD.status:
@@ -91,7 +97,10 @@ def _answer(
     if wrong := next((n for n in ("since", "instance", "seconds") if n in params), ""):
         raise Refusal(BAD_PARAMETER, f"{wrong} is for watch=1 only")
     tag = etag(endpoint, ask, request.get_full_path(), lines=wants_lines)
-    if tag in _given_tags(request):
+    given = request.headers.get("If-None-Match", "").strip()
+    if given == ANY:
+        endpoint.answer(ask)  # raises Refusal where there is nothing that the reader could have
+    if given == ANY or opaque(tag) in _TAG.findall(given):
         response: HttpResponseBase = HttpResponse(status=304)
     elif wants_lines and endpoint.is_list:
         response = _lines(endpoint, ask, request)
@@ -109,7 +118,7 @@ def etag(endpoint: Endpoint, ask: Ask, address: str, *, lines: bool) -> str:
     """Equal tags mean equal answers: the revision, and for what changes without one also that."""
     instance, revision, state, _ = ask.here.follower.version()
     parts: list[object] = [address, lines, instance, state]
-    if ask.at is None or time.time() - ask.at < SETTLED_AFTER:
+    if ask.at is None or endpoint.varies == "now" or time.time() - ask.at < SETTLED_AFTER:
         parts.append(revision)
         if endpoint.varies:
             parts.append(_PROCESS)
@@ -121,9 +130,9 @@ def etag(endpoint: Endpoint, ask: Ask, address: str, *, lines: bool) -> str:
     return f'W/"{hashlib.blake2b(repr(parts).encode(), digest_size=12).hexdigest()}"'
 
 
-def _given_tags(request: HttpRequest) -> set[str]:
-    given = (t.strip() for t in request.headers.get("If-None-Match", "").split(","))
-    return {t if t.startswith("W/") else f"W/{t}" for t in given if t}
+def opaque(tag: str) -> str:
+    """What weak comparison compares (RFC 9110, 8.8.3.2)."""
+    return tag.removeprefix("W/")
 
 
 # --- NDJSON ----------------------------------------------------------------------------------------------------------
@@ -165,11 +174,13 @@ def _pages(endpoint: Endpoint, ask: Ask) -> Iterator[bytes]:
 
 
 def _watch(endpoint: Endpoint, ask: Ask, request: HttpRequest, *, lines: bool) -> HttpResponseBase:
-    if ask.at is not None:
-        raise Refusal(BAD_PARAMETER, "watch: the past does not change; leave out at")
+    if wrong := [name for name in NOT_WATCHED if name in ask.params]:
+        why = "watch=1 streams what changes, in the order in which it does, and not the past"
+        allowed = tuple(p.name for p in endpoint.params if p.name not in NOT_WATCHED)
+        raise Refusal(BAD_PARAMETER, f"{why}: leave out {', '.join(wrong)}", allowed)
     since = ask.params.get("since")
-    if since is None and (resumed := request.headers.get("Last-Event-ID", "")).isdigit():
-        since = int(resumed[:18])
+    if since is None and _NUMBER.fullmatch(resumed := request.headers.get("Last-Event-ID", "")):
+        since = int(resumed)
     watch = watching.begin(endpoint, ask, since)
     kind = NDJSON if lines else "text/event-stream; charset=utf-8"
     if request.method == "HEAD":

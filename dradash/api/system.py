@@ -1,28 +1,23 @@
-"""The state of the watch, counts, reason codes, and from what an alert knows to an address."""
+"""The state of the watch, counts, and reason codes."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any, Final
 
 from django.conf import settings
 
-from dradash.api import params
 from dradash.api.asking import Ask
-from dradash.api.classes import driver_items
 from dradash.api.endpoint import Endpoint, projected
 from dradash.api.pods import NOT_JUDGED
-from dradash.api.problems import UNAVAILABLE, Refusal
-from dradash.api.schemas import Rows, Shape, Total, page, time_of, url
+from dradash.api.schemas import Rows, Shape, Total, time_of
 from dradash.kinds.registry import KINDS
+from dradash.problems import UNAVAILABLE, Refusal
 from dradash.reader.talks import all_talks
 from dradash.reader.world import World
 from dradash.scheduling.classic.claimstate import claim_state
 from dradash.scheduling.reasons import REASONS, codes_of
 from dradash.store.model import StoreUnavailable, SyncState
-
-FOUND: Final = 100
 
 
 class KindHealth(Shape, frozen=True):
@@ -79,17 +74,6 @@ class ReasonRow(Shape, frozen=True):
     example: str
     meaning: str
     remedy: str
-
-
-class Found(Shape, frozen=True):
-    """gone: when it was deleted, null: it exists."""
-
-    kind: str
-    key: str
-    uid: str
-    gone: str | None
-    url: str | None
-    page: str | None
 
 
 def _known(sync: SyncState | None) -> bool:
@@ -161,80 +145,6 @@ def reasons(ask: Ask) -> Any:
         return Rows(items=tuple(rows), total=total, next=None, revision=world.revision, instance=world.instance)
 
 
-# --- lookup ----------------------------------------------------------------------------------------------------------
-
-_LABELS: Final = {  # of alerts: kube-state-metrics' and our own names
-    "pod": "pods",
-    "resourceclaim": "resourceclaims",
-    "claim": "resourceclaims",
-    "node": "nodes",
-    "resourceclass": "resourceclasses",
-    "class": "resourceclasses",
-    "driver": "drivers",
-}
-_SEARCHED: Final = ("pods", "resourceclaims", "podschedulingcontexts", "nodes", "resourceclasses")
-
-
-def lookup(ask: Ask) -> Any:
-    given = ask.params
-    with ask.world() as world:
-        found = list(_by_labels(ask, world))
-        if uid := given.get("uid"):
-            found += _by_uid(world, uid)
-        if (name := given.get("name")) or given.get("q"):
-            found += _by_name(world, given.get("namespace"), name or "", given.get("q", ""))
-        revision, instance = world.revision, world.instance
-    unique = {(f.kind, f.key): f for f in found}
-    rows = tuple(unique.values())[:FOUND]
-    total = Total(count=len(unique), exact=len(unique) < FOUND)
-    return Rows(items=rows, total=total, next=None, revision=revision, instance=instance)
-
-
-def _found(kind: str, key: str, uid: str = "", gone: float = 0.0) -> Found:
-    return Found(kind=kind, key=key, uid=uid, gone=time_of(gone), url=url(kind, key), page=page(kind, key))
-
-
-def _by_labels(ask: Ask, world: World) -> Iterator[Found]:
-    namespace = ask.get("namespace")
-    for label, kind in _LABELS.items():
-        name = ask.get(label)
-        if not name:
-            continue
-        if kind == "drivers":
-            if _is_driver(ask, world, name):
-                yield _found(kind, name)
-            continue
-        key = f"{namespace}/{name}" if KINDS[kind].namespaced and "/" not in name else name
-        there = world.cluster.objects(kind).get(key)
-        if there is not None:
-            yield _found(kind, key, there.uid)
-        elif history := ask.history(kind, key):
-            yield _found(kind, key, gone=history[-1].at)
-
-
-def _is_driver(ask: Ask, world: World, name: str) -> bool:
-    with ask.here.follower.world():  # a driver that was only heard is in the record, which is of now
-        return any(item.name == name for item in driver_items(ask, world, None))
-
-
-def _by_uid(world: World, uid: str) -> Iterator[Found]:
-    for kind in _SEARCHED:
-        for key, found in world.cluster.objects(kind).items():
-            if found.uid == uid:
-                yield _found(kind, key, uid)
-
-
-def _by_name(world: World, namespace: str | None, name: str, text: str) -> Iterator[Found]:
-    text, count = text.casefold(), 0
-    for kind in _SEARCHED:
-        for key, found in world.cluster.objects(kind).items():
-            if (name and found.name != name) or (namespace and found.namespace != namespace):
-                continue
-            if text in key.casefold() and count < FOUND:
-                count += 1
-                yield _found(kind, key, found.uid)
-
-
 def unready(state: str) -> Refusal:
     return Refusal(UNAVAILABLE, f"the model has not been read yet ({state}); try again in a moment")
 
@@ -259,20 +169,5 @@ ENDPOINTS: Final = (
         Rows[ReasonRow],
         reasons,
         past=False,
-    ),
-    Endpoint(
-        "lookup",
-        "/lookup",
-        "system",
-        "From a UID, a name, or the labels of an alert to the address of its page",
-        Rows[Found],
-        lookup,
-        (
-            params.text("uid", "UID of an object.", "uid-ml-train"),
-            params.text("namespace", "Namespace of what is looked for.", "ml"),
-            params.text("name", "Name of an object of any kind.", "train"),
-            params.text("q", "Text that a key contains.", "train"),
-            *(params.text(label, f"Name of one of the {kind}.") for label, kind in _LABELS.items()),
-        ),
     ),
 )

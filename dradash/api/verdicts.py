@@ -11,8 +11,8 @@ from dradash.api import params
 from dradash.api.asking import Ask
 from dradash.api.endpoint import Endpoint, Listing, listed, projected
 from dradash.api.pods import find
-from dradash.api.problems import NOT_FOUND, Refusal
 from dradash.api.schemas import Actor, Reason, Rows, Shape, Total, actor, reason, reasons, time_of
+from dradash.problems import NOT_FOUND, Refusal
 from dradash.reader.world import World
 from dradash.scheduling.effects import Effect
 from dradash.scheduling.verdict import Agreement, Choice, ClaimRef, HintNote, NodeGroup, Step, Verdict
@@ -248,7 +248,7 @@ ENDPOINTS: Final = (
         "pods",
         "Filter's answer for each node",
         NODES,
-        params.text("reason", "Only nodes refused for this reason: a code, or a whole text.", "NodeUnsuitable"),
+        params.reason("Only nodes refused for this reason"),
         params.flag("passes", "Only nodes that pass (1), or only those that do not (0)."),
         params.text("q", "Only nodes whose name contains this text.", "node-1"),
     ),

@@ -14,8 +14,8 @@ import msgspec
 from dradash.api.asking import Ask
 from dradash.api.changes import CHANGES, matches, row_of
 from dradash.api.endpoint import Endpoint, Listing, projected
-from dradash.api.problems import REVISION_GONE, TOO_MANY_WATCHES, UNAVAILABLE, Problem, Refusal
 from dradash.api.schemas import Shape
+from dradash.problems import NOT_REACHED, REVISION_GONE, TOO_MANY_WATCHES, UNAVAILABLE, Problem, Refusal
 from dradash.store.model import Change, StoreUnavailable, Trimmed
 
 LOOK_EVERY: Final = 0.1  # seconds
@@ -67,7 +67,11 @@ def begin(endpoint: Endpoint, ask: Ask, since: int | None) -> Watch:
             known = {listing.identity(i) for i in listing.items(ask, world, None)}
             since = world.revision
     elif since > revision and since > ask.here.model.revision():  # another process may be ahead of this one
-        raise Refusal(REVISION_GONE, f"revision {since} has not been reached: the model is at {revision}; list again")
+        raise Refusal(
+            NOT_REACHED,
+            f"revision {since} has not been reached yet: the model is at {revision}. If it once was, the model has "
+            "begun anew (instance= would tell): list again",
+        )
     else:
         _read(ask, instance, since, 1)
     return Watch(listing, ask, instance, since, known)

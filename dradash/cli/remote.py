@@ -63,6 +63,8 @@ def _add_filters(parser: ArgumentParser) -> None:
         ("node", "only with this node"),
     ):
         parser.add_argument(f"--{name}", dest=f"filter_{name}", default="", metavar=name.upper(), help=text)
+    text = "only pods or negotiations that have waited for at least so long (90s, 15m, 2h)"
+    parser.add_argument("--waiting", dest="filter_waiting", default="", metavar="DURATION", help=text)
     parser.add_argument("-q", dest="filter_q", default="", metavar="TEXT", help="only what contains this text")
     parser.add_argument("--sort", default="", metavar="COLUMN", help="order; -COLUMN: descending (--sort=-since)")
 

@@ -13,6 +13,8 @@ from typing import Any, Final
 import msgspec
 import yaml
 
+from dradash.offline.cutoff import broken_off, headless, is_headless
+
 SUFFIXES: Final = (".yaml", ".yml", ".json")
 # An alias can make a few bytes into gigabytes, and kubectl never writes one.
 _ALIAS: Final = re.compile(rb"(?:^|[\s\[{,:-])\*[^\s*]", re.MULTILINE)
@@ -51,25 +53,30 @@ def read(text: bytes, where: str) -> Listed:
                 continue
             if not isinstance(document, dict):
                 raise BadInput(f"{where}: {_shown(document)} is no Kubernetes object")
+            if is_headless(document) and not _is_json(text):
+                raise BadInput(f"{where}: {headless(document, text.decode())}")
             objects += _objects(document, where, listed, 0)
     except (yaml.YAMLError, ValueError) as error:
         if isinstance(error, BadInput):
             raise
-        raise BadInput(f"{where}: {_one_line(error)}") from error
+        raise BadInput(f"{where}: {broken_off(error, text) or _one_line(error)}") from error
     except RecursionError as error:
         raise BadInput(f"{where}: nested too deeply") from error
     return Listed(objects, frozenset(listed))
 
 
 def _documents(text: bytes) -> Iterator[Any]:
-    start = text.lstrip()[:1]
-    if start in (b"{", b"["):
+    if _is_json(text):
         yield from _json_values(text.decode())
         return
     decoded = text.decode()
     if _ALIAS.search(text) and any(isinstance(e, yaml.AliasEvent) for e in yaml.parse(decoded, Loader=yaml.CLoader)):
         raise ValueError("YAML aliases are not read")
     yield from yaml.load_all(decoded, Loader=_Loader)
+
+
+def _is_json(text: bytes) -> bool:
+    return text.lstrip()[:1] in (b"{", b"[")
 
 
 def _json_values(text: str) -> Iterator[Any]:

@@ -14,10 +14,12 @@ from django.utils.module_loading import import_string
 
 from dradash.reader.doctor import Doctor, Report
 from dradash.reader.follower import Follower, Wake
+from dradash.reader.trails import KEPT as MARKS
+from dradash.reader.trails import WINDOW, Mark, marks_of
 from dradash.reader.waits import PastWaits, Since, past_waits
 from dradash.scheduling import nodeset
 from dradash.scheduling.verdict import Verdict
-from dradash.store.model import HistoryEntry, ReadModel, StoreUnavailable
+from dradash.store.model import VERDICTS, HistoryEntry, ReadModel, StoreUnavailable
 from dradash.store.past import Past
 from dradash.store.replica import decode_verdict
 
@@ -139,6 +141,30 @@ class Current:
             return self.model.history(kind, key, 0.0, until, HISTORY_ENTRIES)
         except StoreUnavailable:
             return []
+
+    def trails(self, pods: Sequence[str], at: float | None) -> dict[str, Sequence[Mark]]:
+        """How the verdict of each pod went up to now or to a past moment; nothing where that cannot be read."""
+        if at is not None:
+            return {pod: self._marks_until(pod, at) or () for pod in pods}
+        with self.follower.world():
+            trails = self.follower.observations.trails
+            new = [pod for pod in pods if trails.watch(pod)]  # before reading: what comes in between is noted then
+        for pod in new:
+            marks = self._marks_until(pod, time.time())
+            with self.follower.world():
+                if marks is None:
+                    trails.forget(pod)  # asked again by the next page
+                else:
+                    trails.fill(pod, marks)
+        with self.follower.world():
+            return {pod: trails.marks(pod) for pod in pods}
+
+    def _marks_until(self, pod: str, at: float) -> list[Mark] | None:
+        """None while the model cannot be read."""
+        try:
+            return marks_of(self.model.history(VERDICTS, pod, at - WINDOW, at, MARKS))
+        except StoreUnavailable:
+            return None
 
     def verdict(self, pod: str) -> Verdict | None:
         """The stored verdict, with the hints of the last judgement even where that changed nothing."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import msgspec
 
 from dradash.kinds.claim import ResourceClaim
-from dradash.reader.talks import LATE, all_talks
+from dradash.reader.talks import LATE, Talk, all_talks, talk
 from dradash.reader.waits import DELETE, Since, due_of
 from dradash.reader.world import World
 from dradash.scheduling.classic.awaiting import Stage
@@ -40,20 +40,34 @@ class Debt(msgspec.Struct, frozen=True):
 def debts(world: World, waits: Since) -> dict[str, list[Debt]]:
     """By driver, the longest wait first."""
     found: dict[str, list[Debt]] = {}
-    for debt in (*_of_negotiations(world, waits), *_of_claims(world, waits)):
+    claims = world.cluster.claims.values()
+    for debt in (*_of_negotiations(all_talks(world, waits)), *_of_claims(claims, world, waits)):
         found.setdefault(debt.driver, []).append(debt)
-    return {d: sorted(owed, key=lambda o: (o.since or LATE, o.pod, o.claim)) for d, owed in found.items()}
+    return {driver: _longest_first(owed) for driver, owed in found.items()}
 
 
-def _of_negotiations(world: World, waits: Since) -> Iterator[Debt]:
-    for talk in all_talks(world, waits):
-        for move in talk.moves:
+def debts_of(driver: str, claims: Sequence[ResourceClaim], world: World, waits: Since) -> list[Debt]:
+    """What one driver owes. claims: all that it is in charge of."""
+    contexts, pods_by_claim = world.cluster.contexts, world.cluster.pods_by_claim
+    pods = {pod for claim in claims for pod in pods_by_claim.members(claim.key) if pod in contexts}
+    talks = [talk(world, pod, contexts[pod], waits) for pod in pods]
+    owed = [*_of_negotiations(talks), *_of_claims(claims, world, waits)]
+    return _longest_first(debt for debt in owed if debt.driver == driver)
+
+
+def _longest_first(owed: Iterable[Debt]) -> list[Debt]:
+    return sorted(owed, key=lambda o: (o.since or LATE, o.pod, o.claim))
+
+
+def _of_negotiations(talks: Iterable[Talk]) -> Iterator[Debt]:
+    for of in talks:
+        for move in of.moves:
             if move.stage in (Stage.ANSWER, Stage.ALLOCATE, Stage.ROOM) and move.actor:
-                yield Debt(move.actor, talk.key, move.claim, str(move.stage), move.what, move.since)
+                yield Debt(move.actor, of.key, move.claim, str(move.stage), move.what, move.since)
 
 
-def _of_claims(world: World, waits: Since) -> Iterator[Debt]:
-    for claim in world.cluster.claims.values():
+def _of_claims(claims: Iterable[ResourceClaim], world: World, waits: Since) -> Iterator[Debt]:
+    for claim in claims:
         what = due_of(claim)
         driver = driver_of(claim, world.cluster) if what else ""
         if driver and not _is_anothers(claim, driver, what):

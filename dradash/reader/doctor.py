@@ -217,7 +217,7 @@ class Doctor:
         after = report_of(findings, now, faults, before.generation)
         changed = [f for f in findings if (old := before.by_id.get(f.id)) is not f and old != f]
         over = [f for id_, f in before.by_id.items() if id_ not in after.by_id]
-        self._back.saw((f.id for f in changed), (f.id for f in over), before.at)
+        self._back.saw(changed, over, before.at, now)
         # Whoever shows findings has waited for the first look: nobody need be told of it.
         if before.at and (changed or over or faults != before.faults):
             after = msgspec.structs.replace(after, generation=before.generation + 1)

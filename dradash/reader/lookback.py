@@ -21,8 +21,9 @@ from dradash.scheduling.doctor.rules import RULES
 from dradash.store.model import ReadModel
 from dradash.store.past import BeforeHistory, Past
 
-PROBES: Final = 32  # moments that are looked at for one finding: each is a cluster rebuilt
-EVENLY: Final = 8  # further ones, where no change tells
+CHANGES: Final = 8  # newest ones, before and after which is looked
+EVENLY: Final = 6  # moments over the history, where no change tells
+PROBES: Final = 2 * CHANGES + EVENLY + 1  # looks for one finding at most: for each a cluster is rebuilt
 CLOSE: Final = 1.0  # seconds: how well the end is told that no change of the object or its neighbours tells
 HALVINGS: Final = 17  # of a day, down to that
 STATES: Final = 40  # newest ones of one object
@@ -33,6 +34,13 @@ NAMING: Final = ("pods", CLAIMS, TEMPLATES)  # kinds of which findings say that 
 class Resolved(msgspec.Struct, frozen=True):
     finding: Finding
     at: float  # when it was over, in Unix seconds
+
+
+class _Seen(msgspec.Struct, frozen=True):
+    """What this process saw of a finding: a time at which it still held, and that it was over by then."""
+
+    held_at: float
+    resolved: Resolved
 
 
 # The findings of a moment; the names of what is of interest, for what must be read from the history one by one.
@@ -46,22 +54,22 @@ class LookBack:
         self._follower, self._model, self._examine = follower, model, examine
         self._lock = threading.Lock()
         self._answers: OrderedDict[tuple[str, float | None], Resolved | None] = OrderedDict()
-        self._held: OrderedDict[str, float] = OrderedDict()  # id -> a time at which it held, as this process saw
+        self._seen: OrderedDict[str, _Seen] = OrderedDict()
         self._instance = ""
         self._named_at = ("", 0)  # instance and revision that the names are of
         self._past: list[Name] = []
         self._names: dict[str, list[Name]] = {}
 
-    def saw(self, began: Iterable[str], over: Iterable[str], at: float) -> None:
-        """Answers about these are not true any more. at: when the latter still held."""
-        for id_ in over:
-            self._held[id_] = at
-            self._held.move_to_end(id_)
-            self._answers.pop((id_, None), None)
-        for id_ in began:
-            self._answers.pop((id_, None), None)
-        while len(self._held) > KEPT:
-            self._held.popitem(last=False)
+    def saw(self, began: Iterable[Finding], over: Iterable[Finding], held_at: float, at: float) -> None:
+        """Answers about these are not true any more. The latter held at `held_at`, and do not at `at`."""
+        for finding in over:
+            self._seen[finding.id] = _Seen(held_at, Resolved(finding, at))
+            self._seen.move_to_end(finding.id)
+            self._answers.pop((finding.id, None), None)
+        for finding in began:
+            self._answers.pop((finding.id, None), None)
+        while len(self._seen) > KEPT:
+            self._seen.popitem(last=False)
 
     def knows(self, id_: str) -> bool:
         """Whether the answer of now is known already."""
@@ -78,11 +86,13 @@ class LookBack:
             instance = self._follower.version()[0]
             if instance != self._instance:
                 self._answers.clear()
-                self._held.clear()
                 self._instance = instance
             with contextlib.suppress(KeyError):
                 return self._answers[id_, at]
-            answer = self._answers[id_, at] = self._search(id_, until)
+            answer = self._search(id_, until)
+            if answer is None and at is None and id_ in self._seen:
+                answer = self._seen[id_].resolved  # better than nothing: clocks differ, or it was too brief
+            self._answers[id_, at] = answer
             if len(self._answers) > KEPT:
                 self._answers.popitem(last=False)
             return answer
@@ -93,9 +103,11 @@ class LookBack:
         start = self._model.history_start()
         if start is None:
             return None
+        seen = self._seen.get(id_)
         for name in self._named(id_, until):
             of = frozenset(self._neighbours(name, until))
-            found = _Search(self._probe(id_, of), start, until).run(self._changes(of, until), self._held.get(id_))
+            search = _Search(self._probe(id_, of), start, until)
+            found = search.run(self._changes(of, until), seen.held_at if seen else None)
             if found is not None:
                 return found
         return None
@@ -157,11 +169,10 @@ class _Search:
 
     def __init__(self, held: Callable[[float], Finding | None], start: float, until: float) -> None:
         self._held, self._start, self._until = held, start, until
-        self._left = PROBES
 
     def run(self, changes: list[float], known: float | None) -> Resolved | None:
         later = self._until  # it does not hold then
-        for change in changes[: PROBES // 2]:
+        for change in changes[:CHANGES]:
             # Most findings are over because something changed: it held until just before.
             before = math.nextafter(change, -math.inf)
             if (finding := self._look(before)) is not None:
@@ -169,16 +180,15 @@ class _Search:
             later = min(later, before)
         evenly = [self._until - (self._until - self._start) * i / EVENLY for i in range(1, EVENLY + 1)]
         # Others because time went by, so after a change rather than before one.
-        for at in sorted({*([known] if known else []), *changes[: PROBES // 2], *evenly}, reverse=True):
+        moments = sorted({*changes[:CHANGES], *evenly}, reverse=True)
+        # What one process knows comes last: the others shall give the same answer where they can.
+        for at in (*moments, *([known] if known else [])):
             if (finding := self._look(at)) is not None:
                 return self._ended(at, min(c for c in (*changes, self._until) if c > at), 0.0, finding)
         return None
 
     def _look(self, at: float) -> Finding | None:
-        if self._left <= 0 or not self._start <= at < self._until:
-            return None
-        self._left -= 1
-        return self._held(at)
+        return self._held(at) if self._start <= at < self._until else None
 
     def _ended(self, low: float, high: float, change: float, finding: Finding) -> Resolved:
         """It held at `low` and did not at `high`; `change` is the likeliest end."""

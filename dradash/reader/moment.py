@@ -12,6 +12,9 @@ _NO_ZONE: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?
 _TIME_OF_DAY: Final = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?[Zz]?")
 _AGO: Final = re.compile(r"-?((?:\d{1,6}[dhms] ?)+)(ago)?")
 _UNITS: Final = {"d": 86400, "h": 3600, "m": 60, "s": 1}
+_NUMBER: Final = re.compile(r"[0-9]{1,300}(\.[0-9]{0,300})?")
+_MILLISECONDS: Final = 1e11  # more are no seconds: that is the year 5138
+NO_VALUE: Final = "<no value>"  # an alert's template leaves it where a label is missing
 EXAMPLE: Final = "2026-11-30T03:12:00Z"
 LOOSELY: Final = "5m, 03:12 (UTC) or " + EXAMPLE
 
@@ -33,6 +36,20 @@ def parse(text: str) -> float | None:
         show(at)  # near the ends of the calendar a time can be read but not shown
     except (ValueError, OverflowError) as error:
         raise BadMoment(f"“{text[:40]}” is no time: {error}") from error
+    return at
+
+
+def parse_alerts(text: str) -> float | None:
+    """As alerts write it: what `parse` takes, or Unix time in seconds or milliseconds; `<no value>` is none at all."""
+    text = text.strip()
+    if text == NO_VALUE:
+        return None
+    if not _NUMBER.fullmatch(text):
+        return parse(text)
+    at = float(text)
+    at = at / 1000 if at > _MILLISECONDS else at
+    if at > _MILLISECONDS:
+        raise BadMoment(f"“{text[:40]}” is no time, as in {EXAMPLE}")
     return at
 
 

@@ -16,11 +16,12 @@ from dradash.kinds.schedulingcontext import PodSchedulingContext
 from dradash.reader.driverstats import DriverStats
 from dradash.reader.entries import claims_by_entry, entry_of
 from dradash.reader.series import Series, rewind, take
+from dradash.reader.trails import Trails
 from dradash.reader.waits import Waits
 from dradash.reader.world import World
 from dradash.scheduling.classic.claims import driver_of
 from dradash.scheduling.cluster import Cluster
-from dradash.store.model import Change, HistoryEntry
+from dradash.store.model import VERDICTS, Change, HistoryEntry
 from dradash.store.replica import Applied
 
 SEEDED: Final = 500  # contexts whose history is read at start: some 0.2 ms each
@@ -33,12 +34,15 @@ class Observations:
         self.drivers = DriverStats()
         self.waits = Waits()
         self.series = Series()
+        self.trails = Trails()
         self.on_response: Callable[[str, float], None] = lambda _driver, _seconds: None  # driver, how long it took
 
     def feed(self, applied: Applied, cluster: Cluster) -> None:
         change = applied.change
         self.waits.feed(change.kind, change.key, change.at, applied.old, applied.new, cluster)
-        if change.kind == "podschedulingcontexts":
+        if change.kind == VERDICTS:
+            self.trails.feed(change.at, change.key, applied.new)
+        elif change.kind == "podschedulingcontexts":
             self._context(change.at, change.key, applied.old, applied.new, cluster)
         elif change.kind == "resourceclaims":
             self._claim(change.at, change.key, applied.old, applied.new, cluster)
@@ -60,7 +64,7 @@ class Observations:
 
         What was negotiated and forgotten before this process started is not in it: `drivers.since` says so.
         """
-        self.drivers, self.waits = DriverStats(now), Waits()
+        self.drivers, self.waits, self.trails = DriverStats(now), Waits(), Trails()
         history = cache(history)  # both begin with much the same ones
         self.waits.restart(world, history)
         cluster = world.cluster

@@ -23,6 +23,7 @@ from dradash.kinds.resourceclass import ResourceClass
 from dradash.kinds.resourceslice import ResourceSlice
 from dradash.kinds.schedulingcontext import PodSchedulingContext
 from dradash.scheduling.nodetable import NodeTable
+from dradash.scheduling.structured.claimstate import drivers_of
 from dradash.scheduling.structured.inventory import Inventory
 from dradash.scheduling.structured.requests import class_names
 
@@ -80,6 +81,7 @@ _INDICES: Final = (
     "claims_by_class",
     "claims_by_device_class",
     "claims_by_owner",
+    "claims_by_driver",
     "claims_by_reserving_pod",
     "claims_by_reserving_name",
     "events_by_object",
@@ -108,6 +110,7 @@ class Cluster:
         self.claims_by_class = Index()
         self.claims_by_device_class = Index()
         self.claims_by_owner = Index()  # group: UID of a claim's controller
+        self.claims_by_driver = Index()  # group: the drivers that allocated it
         self.claims_by_reserving_pod = Index()  # group: UID of the pod in status.reservedFor
         self.claims_by_reserving_name = Index()  # group: key of that pod, whatever its UID
         self.events_by_object = Index()  # group: "kind/namespace/name" of what the event is about
@@ -226,6 +229,7 @@ class Cluster:
             by_class = {claim.spec.resource_class_name}
         self.claims_by_class.set(key, by_class)
         self.claims_by_device_class.set(key, by_device_class)
+        self.claims_by_driver.set(key, _drivers(claim))
         self.inventory.put_claim(key, self.device_claims.get(key))
 
     # --- the scheduler's listers -----------------------------------------------------------------------------------
@@ -249,6 +253,12 @@ class Cluster:
         """Events about an object (kind as in involvedObject: "Pod"), oldest first."""
         events = (self.events[k] for k in self.events_by_object.members(f"{kind}/{key}"))
         return sorted(events, key=lambda e: e.last_seen or "")
+
+
+def _drivers(claim: ResourceClaim | deviceclaim.ResourceClaim | None) -> set[str]:
+    if isinstance(claim, deviceclaim.ResourceClaim):
+        return set(drivers_of(claim))
+    return {claim.status.driver_name} if claim is not None and claim.status.driver_name else set()
 
 
 def about(event: Event) -> str:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import functools
 import time
-from typing import Final
-from urllib.parse import urlencode
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -14,12 +12,11 @@ from django.views.decorators.http import require_safe
 
 from dradash.metrics.health import Check, readiness, report
 from dradash.metrics.scrape import CONTENT_TYPE, Scraper
-from dradash.reader import current
-from dradash.reader.moment import EXAMPLE, BadMoment, parse, show
+from dradash.reader import alertlabels, current
+from dradash.reader.departed import look
+from dradash.reader.moment import BadMoment, parse_alerts
 from dradash.store.model import StoreUnavailable
 from dradash.web.presenters import go as going
-
-AT: Final = "at"
 
 
 @functools.cache
@@ -69,49 +66,30 @@ def _report(request: HttpRequest, name: str, checks: list[Check], only: str) -> 
 @require_safe
 def go(request: HttpRequest) -> HttpResponse:
     """To the page of what an alert's labels name, at the alert's time; also when it is gone."""
-    asked = going.understood({name: request.GET[name] for name in request.GET})
+    asked = alertlabels.understood({name: request.GET[name] for name in request.GET})
     try:
-        at = _moment(request.GET.get(AT, ""), time.time())
+        at = parse_alerts(request.GET.get(going.AT, ""))
     except BadMoment as error:
-        context = {"problem": f"at: {error}, or Unix seconds or milliseconds.", "accepted": tuple(going.NAMES)}
+        context = {"problem": f"at: {error}, or Unix seconds or milliseconds.", "accepted": tuple(alertlabels.NAMES)}
         return render(request, "go/nowhere.html", context, status=400)
+    if at is not None and at >= time.time():
+        at = None  # a moment that has not come yet is now
+    if not asked:
+        return HttpResponseRedirect(going.target(None, at))
     here = current.get()
     if here.follower.freshness().state == "loading":
-        response = HttpResponse("The model was not read yet: try again.\n", content_type="text/plain", status=503)
-        response.headers["Retry-After"] = "2"
-        return response
-    with here.follower.world() as world:
-        path = going.target(asked, world, lambda _kind, _key: False)
-    if not path:
-        with here.follower.world() as world:
-            path = going.target(asked, world, _in_history(here))
-    if path:
-        return HttpResponseRedirect(f"{path}{'&' if '?' in path else '?'}{urlencode({AT: at})}" if at else path)
-    with here.follower.world() as world:
-        view = going.nowhere(asked, world)
+        return _try_again("The model was not read yet: try again.")
+    try:
+        found, missing = look(here, asked)
+    except StoreUnavailable as error:
+        return _try_again(f"Looking into the history failed: {error}")
+    if found:
+        return HttpResponseRedirect(going.target(found[0], at))
+    view = going.nowhere(asked, missing)
     return render(request, "go/nowhere.html", {"view": view, "accepted": view.accepted}, status=404)
 
 
-def _in_history(here: current.Current) -> going.Known:
-    def known(kind: str, key: str) -> bool:
-        try:
-            return bool(here.model.history(kind, key, 0.0, float("inf"), 1))
-        except StoreUnavailable:
-            return False
-
-    return known
-
-
-def _moment(text: str, now: float) -> str:
-    """RFC 3339 or Unix time in seconds or milliseconds, as RFC 3339; "" for now and for what has not come yet."""
-    text = text.strip()
-    if text.isascii() and text.replace(".", "", 1).isdigit():
-        number = float(text)
-        number = number / 1000 if number > 1e11 else number
-        if number > 1e11:
-            raise BadMoment(f"“{text[:40]}” is no time, as in {EXAMPLE}")
-        return show(number) if number < now else ""
-    if text in ("", "<no value>"):
-        return ""
-    when = parse(text)
-    return show(when) if when is not None and when < now else ""
+def _try_again(why: str) -> HttpResponse:
+    response = HttpResponse(f"{why}\n", content_type="text/plain; charset=utf-8", status=503)
+    response.headers["Retry-After"] = "2"
+    return response

@@ -7,11 +7,12 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect, JsonResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
 from whitenoise.middleware import WhiteNoiseMiddleware
 
+from dradash.problems import CONTENT_TYPE, NOT_ALLOWED, NOT_SIGNED_IN, Refusal
 from dradash.web.auth import Asker, user_of
 
 # Health checks and the sign-in form itself; static files never come here (WhiteNoise answers before).
@@ -68,19 +69,11 @@ def _is_open(path: str) -> bool:
 
 
 def _problem(by_token: bool) -> HttpResponse:
-    """As all errors of the API (dradash/api/problems.py)."""
-    status = 401 if by_token else 403
-    problem: dict[str, Any] = {
-        "type": "urn:dradash:problem:" + ("not-signed-in" if by_token else "not-allowed"),
-        "title": "Not signed in" if by_token else "Not allowed",
-        "status": status,
-        "detail": "send the header Authorization: Bearer <token>" if by_token else "the proxy names no user",
-        "allowed": [],
-    }
-    response = JsonResponse(problem, status=status, content_type="application/problem+json")
     if by_token:
-        response.headers["WWW-Authenticate"] = 'Bearer realm="dradash"'
-    return response
+        refusal = Refusal(NOT_SIGNED_IN, "send the header Authorization: Bearer <token>")
+    else:
+        refusal = Refusal(NOT_ALLOWED, "the proxy names no user")
+    return HttpResponse(refusal.body, content_type=CONTENT_TYPE, status=refusal.problem.status)
 
 
 def _asker(request: HttpRequest) -> Asker:
@@ -91,12 +84,16 @@ def _asker(request: HttpRequest) -> Asker:
 def _refusal(request: HttpRequest) -> HttpResponse:
     conf = settings.DRADASH
     if request.path.startswith(_OF_PROGRAMS):
-        return _problem(conf.auth == "token")
+        return _challenged(_problem(conf.auth == "token"))
     if conf.auth == "token" and request.method == "GET" and "authorization" not in request.headers:
         after = urlencode({"next": request.get_full_path()})
         return HttpResponseRedirect(f"{reverse('sign-in')}?{after}")
     status = 401 if conf.auth == "token" else 403
-    response = render(request, "refused.html", {"header": conf.auth_proxy_header, "auth": conf.auth}, status=status)
-    if status == 401:
+    context = {"header": conf.auth_proxy_header, "auth": conf.auth}
+    return _challenged(render(request, "refused.html", context, status=status))
+
+
+def _challenged(response: HttpResponse) -> HttpResponse:
+    if response.status_code == NOT_SIGNED_IN.status:
         response.headers["WWW-Authenticate"] = 'Bearer realm="dradash"'
     return response

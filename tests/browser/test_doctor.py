@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 from playwright.sync_api import Browser, expect
@@ -25,12 +26,34 @@ def test_a_finding_is_resolved_on_the_open_page(browser: Browser, show: Show) ->
     expect(page.locator("h1")).to_have_text("Claim does not exist")
     expect(page.locator(".command")).to_have_text("kubectl -n ml get resourceclaim.resource.k8s.io none -o yaml")
     page.wait_for_selector('#live-state[data-state="live"]')
+    site.scene.now = time.time()
     site.scene.put(build.claim("none", "ml"))
     site.scene.look()
     site.scene.web.doctor.look()
     expect(page.locator("#finding")).to_contain_text("Resolved")
     assert site.complaints == []
     page.close()
+
+
+def test_a_finding_comes_to_the_open_pages_of_its_objects(browser: Browser, show: Show) -> None:
+    talk = build.pod("talk", "ml", claims={"gpu": "wanted"})
+    site = show(make_scene())
+    scene = site.scene
+    scene.put(talk, build.claim("wanted", "ml"), build.context(talk, potential=["node-0"], selected="node-0"))
+    scene.look()
+    scene.web.doctor.look(scene.now)
+    paths = ("/nodes/node-0", "/ns/ml/negotiations/talk", "/drivers/gpu.example.com", "/ns/ml/pods/talk")
+    opened = [site.open(browser, path) for path in paths]
+    scene.put(build.context(talk, potential=["other"], selected="node-0"))
+    scene.look()
+    scene.web.doctor.look(scene.now)
+    for page in opened:
+        expect(page.locator("#findings")).to_contain_text("is not among the potential nodes")
+    opened[0].locator("#findings a").first.click()
+    expect(opened[0].locator("#finding")).to_contain_text("The selected node node-0")
+    assert site.complaints == []
+    for page in opened:
+        page.close()
 
 
 def test_a_filter_of_findings_is_in_the_address(browser: Browser, show: Show) -> None:

@@ -8,15 +8,18 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import msgspec
 import pytest
 from django.test import Client
 from openapi_spec_validator import validate
 
-from dradash.api import openapi, problems, urls
+from dradash import problems
+from dradash.api import openapi, urls
+from dradash.api.endpoint import Endpoint
 from dradash.api.endpoints import ENDPOINTS
+from dradash.api.watching import WatchEvent
 from dradash.reader import current
 from tests import pages
 from tests.browser.conftest import _Server
@@ -74,6 +77,42 @@ def test_every_answer_has_an_example_of_the_simulated_cluster_that_fits() -> Non
     assert set(openapi.examples()) == {e.name for e in ENDPOINTS}
     for endpoint in ENDPOINTS:
         msgspec.convert(openapi.examples()[endpoint.name], endpoint.result, strict=True)
+
+
+def _contents() -> Iterator[tuple[Endpoint, dict[str, Any]]]:
+    paths = _document()["paths"]
+    return ((e, paths[e.path]["get"]["responses"]["200"]["content"]) for e in ENDPOINTS if e.is_list)
+
+
+def test_lines_have_examples_that_fit_their_rows_and_watches_theirs() -> None:
+    for endpoint, content in _contents():
+        examples = content["application/x-ndjson"]["examples"]
+        row = get_args(endpoint.result)[0]
+        lines = examples["list"]["value"].splitlines()
+        assert lines, endpoint.name
+        for line in lines:
+            msgspec.json.decode(line, type=row, strict=True)
+        assert ("watch" in examples) == endpoint.watchable
+        if endpoint.watchable:
+            _check_watched(row, examples["watch"]["value"].splitlines())
+
+
+def test_server_sent_events_have_examples_as_they_are_sent() -> None:
+    watched = [(e, content) for e, content in _contents() if e.watchable]
+    assert len(watched) == 6
+    for endpoint, content in watched:
+        events = content["text/event-stream"]["example"].removesuffix("\n\n").split("\n\n")
+        parts = [dict(line.split(": ", 1) for line in event.splitlines()) for event in events]
+        assert [p["event"] for p in parts] == ["modified", "bookmark"]
+        assert all(json.loads(p["data"])["revision"] == int(p["id"]) for p in parts)
+        _check_watched(get_args(endpoint.result)[0], [p["data"] for p in parts])
+
+
+def _check_watched(row: Any, lines: list[str]) -> None:
+    event, bookmark = (msgspec.json.decode(line, type=WatchEvent, strict=True) for line in lines)
+    there = msgspec.convert(event.object, row, strict=True)
+    assert there.url is None or event.key.rpartition("/")[2] in there.url
+    assert (bookmark.type, bookmark.object) == ("BOOKMARK", None)
 
 
 def _lost(now: dict[str, Any]) -> list[str]:

@@ -51,6 +51,24 @@ def test_an_unchanged_answer_is_304_and_a_changed_one_is_not(scene: Scene) -> No
     assert ask("/pods", if_none_match=tag).status_code == 200
 
 
+@pytest.mark.usefixtures("scene")
+def test_tags_are_compared_weakly_and_wherever_they_stand_in_the_list() -> None:
+    tag = ask("/pods").headers["ETag"]
+    bare = tag.removeprefix("W/")
+    for given in (tag, bare, f'W/"a, b",{bare}', f'"other" ,W/"x", {tag}'):
+        assert ask("/pods", if_none_match=given).status_code == 304, given
+    for given in (f'"{bare}"', bare.strip('"'), f'"other {bare[1:-1]}"', '"*"', f"w/{bare[:-2]}"):
+        assert ask("/pods", if_none_match=given).status_code == 200, given
+
+
+@pytest.mark.usefixtures("scene")
+def test_a_star_stands_for_whatever_there_is_and_not_for_what_there_is_not() -> None:
+    assert ask("/pods", if_none_match=" * ").status_code == 304
+    assert ask("/pods/ml/train", if_none_match="*").headers["ETag"]
+    assert ask("/nodes", if_none_match="*", accept="application/x-ndjson").status_code == 304
+    assert ask("/pods/ml/nobody", if_none_match="*").status_code == 404
+
+
 def test_a_304_reads_nothing(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     tag = ask("/pods").headers["ETag"]
     monkeypatch.setattr("dradash.api.pods.row_of", lambda _: 1 / 0)

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from dradash.api import params
 from dradash.api.endpoints import ENDPOINTS
 from dradash.reader import current
+from dradash.scheduling.reasons import REASONS
 from tests import build, pages
 from tests.scene import Scene
 
@@ -140,6 +142,8 @@ def test_an_unknown_parameter_is_refused_with_the_known_ones_named(endpoint: Any
         "cursor=W10",
         "limit=1&limit=2",
         "since=3",
+        "reason=ClaimInUsee",
+        "reason=claiminuse",
         "limit=",
         "at=",
         "outcome=",
@@ -149,6 +153,24 @@ def test_an_unknown_parameter_is_refused_with_the_known_ones_named(endpoint: Any
 )
 def test_values_that_cannot_be_used_are_refused(query: str) -> None:
     assert get(f"/pods?{query}", 400)["type"].startswith("urn:dradash:problem:bad-")
+
+
+@pytest.mark.usefixtures("scene")
+@pytest.mark.parametrize("path", ["/pods", "/pods/ml/train/verdict/nodes"])
+def test_a_reason_code_that_does_not_exist_is_refused_with_those_that_do(path: str) -> None:
+    refused = get(f"{path}?reason=NoSuchCode", 400)
+    assert refused["type"] == "urn:dradash:problem:bad-parameter"
+    assert refused["detail"].startswith("reason: no such code: “NoSuchCode”")
+    assert refused["allowed"] == list(REASONS)
+    assert get(f"{path}?reason=ClaimInUse")["items"] == []
+    assert get(f"{path}?reason=no+such+text")["items"] == []
+
+
+@pytest.mark.parametrize("code", REASONS)
+def test_every_code_and_every_text_of_the_scheduler_may_be_asked_for(code: str) -> None:
+    read = params.reason("Only these").read
+    assert read(code) == code
+    assert read(REASONS[code].example) == REASONS[code].example
 
 
 @pytest.mark.usefixtures("scene")
@@ -221,6 +243,32 @@ def test_no_row_that_stays_is_repeated_or_skipped_while_others_come_and_go(many:
 def test_a_cursor_belongs_to_its_order(many: Scene) -> None:
     cursor = get("/pods?limit=3&sort=pod")["next"]
     assert get(f"/pods?sort=fit&cursor={cursor}", 400)["type"] == "urn:dradash:problem:bad-cursor"
+
+
+@pytest.mark.usefixtures("many")
+@pytest.mark.parametrize(
+    ("made_for", "used_with"),
+    [
+        ("/pods?limit=3", "/pods?limit=3&namespace=ml"),
+        ("/pods?limit=3&namespace=ml", "/pods?limit=3"),
+        ("/pods?limit=3&waiting=1s", "/pods?limit=3&waiting=2s"),
+        ("/changes?limit=3", "/changes?limit=3&kind=pods"),
+        ("/changes?limit=3&kind=pods", "/changes?limit=3&kind=nodes"),
+        ("/pods/ml/pod-001/verdict/nodes?limit=1", "/pods/ml/pod-002/verdict/nodes?limit=1"),
+        ("/nodes?limit=1", "/pods/ml/pod-001/verdict/nodes?limit=1"),
+    ],
+)
+def test_a_cursor_belongs_to_its_filters_and_its_resource(made_for: str, used_with: str) -> None:
+    cursor = get(made_for)["next"] or get("/nodes?limit=1")["next"]
+    refused = get(f"{used_with}&cursor={cursor}", 400)
+    assert refused["type"] == "urn:dradash:problem:bad-cursor"
+    assert "begin anew" in refused["detail"]
+
+
+@pytest.mark.usefixtures("many")
+def test_a_page_may_have_another_length_and_other_fields_than_the_one_before() -> None:
+    cursor = get("/pods?limit=3&sort=since&namespace=ml")["next"]
+    assert len(get(f"/pods?limit=5&namespace=ml&fields=name&cursor={cursor}")["items"]) == 5
 
 
 def test_totals_say_whether_they_are_exact(many: Scene) -> None:

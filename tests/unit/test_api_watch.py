@@ -118,6 +118,14 @@ async def test_server_sent_events_carry_the_revision_as_id(scene: Scene) -> None
     await again.streaming_content.aclose()
 
 
+@pytest.mark.parametrize("given", ["²", "3x", "-1", "9" * 30])
+async def test_a_last_event_id_that_was_never_sent_begins_with_what_comes(scene: Scene, given: str) -> None:
+    response: Any = await AsyncClient().get(f"{ROOT}/pods?watch=1", headers={"last-event-id": given})
+    assert response.status_code == 200
+    assert (await anext(response.__aiter__())).startswith(b"id: %d\n" % scene.model.revision())
+    await response.streaming_content.aclose()
+
+
 async def test_changes_are_watched_one_by_one_in_their_order(scene: Scene) -> None:
     left = scene.model.revision()
     last = change(scene, _pod("second"), _pod("third"))
@@ -175,10 +183,27 @@ async def test_a_revision_that_another_process_has_seen_already_is_waited_for(sc
     await stream.close()
 
 
+async def test_a_revision_that_is_still_to_come_is_not_called_gone(scene: Scene) -> None:
+    refused = await watch("/pods?watch=1&since=99999", 400)
+    assert refused["type"] == "urn:dradash:problem:revision-not-reached"
+    assert f"the model is at {scene.model.revision()}" in refused["detail"]
+
+
 @pytest.mark.usefixtures("scene")
-async def test_a_revision_or_a_model_that_never_was_is_410() -> None:
-    assert (await watch("/pods?watch=1&since=99999", 410))["status"] == 410
-    assert (await watch("/pods?watch=1&since=1&instance=another", 410))["status"] == 410
+async def test_the_revision_of_another_model_is_410_however_high_it_is() -> None:
+    for since in (1, 99999):
+        refused = await watch(f"/pods?watch=1&since={since}&instance=another", 410)
+        assert refused["type"] == "urn:dradash:problem:revision-gone"
+
+
+@pytest.mark.usefixtures("scene")
+async def test_what_makes_no_sense_for_a_watch_is_refused_by_name() -> None:
+    refused = await watch("/pods?watch=1&limit=5&sort=pod&namespace=ml", 400)
+    assert refused["type"] == "urn:dradash:problem:bad-parameter"
+    assert refused["detail"].endswith(": leave out limit, sort")
+    assert "namespace" in refused["allowed"]
+    assert not {"limit", "cursor", "sort", "at"} & set(refused["allowed"])
+    assert "leave out cursor" in (await watch("/pods?watch=1&cursor=abc", 400))["detail"]
 
 
 async def test_a_model_that_begins_anew_ends_the_stream_with_the_problem(scene: Scene) -> None:

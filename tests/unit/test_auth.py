@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
 import pytest
 from django.conf import settings
 from django.test import Client, override_settings
 
 from dradash.conf import Conf, from_environ
+from dradash.problems import NOT_ALLOWED, NOT_SIGNED_IN, Kind, Problem, type_of
 from dradash.reader import current
 from dradash.web.auth import Asker, user_of
 from dradash.web.checks import problems
@@ -150,6 +152,21 @@ def test_who_is_not_named_by_the_proxy_is_told_why(client: Client) -> None:
         assert response.status_code == 403
         assert "X-Forwarded-User" in response.content.decode()
         assert client.get("/", headers={"X-Forwarded-User": "alice"}, REMOTE_ADDR="10.0.0.1").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("auth", "kind", "challenge"),
+    [(TOKEN_CONF, NOT_SIGNED_IN, 'Bearer realm="dradash"'), (PROXY_CONF, NOT_ALLOWED, None)],
+)
+def test_a_program_is_refused_with_a_problem_that_the_api_documents(
+    client: Client, auth: Conf, kind: Kind, challenge: str | None
+) -> None:
+    with override_settings(DRADASH=auth):
+        refused = client.get("/api/v1/pods")
+    assert refused.status_code == kind.status
+    assert refused.headers.get("WWW-Authenticate") == challenge
+    problem = msgspec.json.decode(refused.content, type=Problem, strict=True)
+    assert (problem.type, problem.title, problem.status) == (type_of(kind), kind.title, kind.status)
 
 
 @pytest.mark.parametrize("auth", [TOKEN_CONF, PROXY_CONF])

@@ -17,11 +17,12 @@ import pytest
 import yaml
 from django.test import Client, override_settings
 
+from dradash.api.endpoints import ENDPOINTS
 from dradash.cli import main as cli
 from dradash.cli import remote
 from dradash.cli.completion import SHELLS, commands_of
 from dradash.cli.style import Style, safe
-from dradash.cli.tables import age
+from dradash.cli.tables import TABLES, age
 from dradash.conf import from_environ
 from dradash.reader import current
 from tests import build
@@ -333,6 +334,27 @@ def test_filters_are_the_apis_own(bridge: Bridge, capsys: pytest.CaptureFixture[
     assert status == 1
     assert "severity" in err
     assert "allowed:" in err
+
+
+@pytest.mark.parametrize("resource", TABLES)
+def test_every_filter_of_the_api_is_an_option(resource: str) -> None:
+    endpoint = next(e for e in ENDPOINTS if e.name == resource)
+    options = {param.name: f"--{param.name}" for param in endpoint.filters} | {"q": "-q"}
+    arguments = [word for option in options.values() for word in (option, "x")]
+    args = cli.parser().parse_args(["get", resource, *arguments])
+    assert remote._params(args) == dict.fromkeys(options, "x")
+
+
+@pytest.mark.parametrize("resource", ["pods", "negotiations"])
+def test_what_has_waited_for_long_is_got(bridge: Bridge, capsys: pytest.CaptureFixture[str], resource: str) -> None:
+    status, out, _ = run(capsys, "get", resource, "--waiting", "1s")
+    assert status == 0
+    assert "train" in out
+    assert "waiting=1s" in bridge.asked[-1]
+    assert run(capsys, "get", resource, "--waiting", "999999999d")[1] == ""
+    status, _, err = run(capsys, "get", resource, "--waiting", "soon")
+    assert status == 1
+    assert "a duration such as 90, 90s, 15m, 2h or 1d" in err
 
 
 def test_more_rows_than_one_page_holds_are_fetched(

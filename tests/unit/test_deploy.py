@@ -23,8 +23,8 @@ from dradash.metrics.health import CHECKS
 from dradash.metrics.scrape import Scraper
 from dradash.metrics.table import METRICS
 from dradash.reader import current
+from dradash.reader.alertlabels import NAMES
 from dradash.scheduling.doctor.rules import RULES
-from dradash.web.presenters.go import NAMES
 from tests import build
 from tests.scene import Scene
 

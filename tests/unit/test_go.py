@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from django.test import Client, override_settings
 
-from dradash.reader import current
-from dradash.reader.moment import parse
+from dradash.reader import current, departed
+from dradash.reader.moment import parse, show
+from dradash.store.model import StoreUnavailable
 from tests import build
 from tests.scene import Scene
 
@@ -61,7 +63,12 @@ def refusal(status: int, **params: str) -> str:
         ({"finding": "driver-silent"}, "/doctor?code=driver-silent"),
         ({"namespace": "ml"}, "/pods?ns=ml"),
         ({"pod": "ml/train"}, "/ns/ml/pods/train"),
+        ({"uid": "uid-ml-train"}, "/ns/ml/pods/train"),
+        ({"uid": "uid-ml-c"}, "/ns/ml/claims/c"),
+        ({"uid": "uid-ml-gone"}, "/ns/ml/pods/gone"),
+        ({"uid": "never-was", "node": "node-1"}, "/nodes/node-1"),
         ({}, "/"),
+        ({"unheard-of": "x"}, "/"),
     ],
 )
 def test_labels_lead_to_their_page(params: dict[str, str], path: str) -> None:
@@ -109,3 +116,147 @@ def test_what_was_looked_for_is_said_and_escaped() -> None:
     assert "<script>x" not in page
     assert "&lt;script&gt;x" in page
     assert "/search?q=%3Cscript%3Ex" in page
+    assert "Pod <code>ml/&lt;script&gt;x</code>" in page
+
+
+def test_a_uid_that_never_was_is_said_to_have_been_looked_for() -> None:
+    page = refusal(404, uid="never-was")
+    assert "anything with the UID <code>never-was</code>" in page
+    assert "Without a namespace" not in page
+
+
+# --- what is gone, by UID --------------------------------------------------------------------------------------------
+
+
+def test_one_that_goes_after_the_first_question_is_found_too(scene: Scene) -> None:
+    assert go(uid="uid-ml-gone")
+    scene.delete(ONLY)
+    scene.look()
+    assert go(uid="uid-web-only") == "/ns/web/pods/only"
+
+
+def test_one_whose_name_another_has_by_now_is_shown_when_it_was_there(scene: Scene) -> None:
+    scene.put(build.pod("gone", "ml", claims={"gpu": "c"}, uid="second"))
+    scene.look()
+    there = go(uid="uid-ml-gone")
+    assert there.startswith("/ns/ml/pods/gone?at=")
+    assert "uid-ml-gone" in Client().get(there).content.decode()
+    assert go(uid="second") == "/ns/ml/pods/gone"
+
+
+def test_nothing_is_missed_where_the_process_had_to_read_everything_anew(scene: Scene) -> None:
+    assert go(uid="uid-ml-gone")
+    scene.delete(ONLY)
+    with scene.web.follower.world() as world:
+        world.load()  # as after the change stream was trimmed: nobody was told of the deletion
+    assert go(uid="uid-web-only") == "/ns/web/pods/only"
+
+
+def test_more_than_is_kept_is_forgotten_the_oldest_first(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(departed, "KEPT", 1)
+    assert go(uid="uid-ml-gone")
+    scene.delete(ONLY)
+    scene.look()
+    assert go(uid="uid-web-only")
+    refusal(404, uid="uid-ml-gone")
+
+
+def test_a_history_that_cannot_be_read_is_not_taken_for_an_empty_one(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: object) -> None:
+        raise StoreUnavailable("Redis is away")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(scene.model, "history", away)
+        assert "Redis is away" in refusal(503, uid="uid-ml-gone")
+        assert "Redis is away" in refusal(503, namespace="ml", pod="gone")
+        assert go(namespace="ml", pod="train") == "/ns/ml/pods/train"
+    assert go(uid="uid-ml-gone") == "/ns/ml/pods/gone"
+
+
+# --- /api/v1/lookup says the same ------------------------------------------------------------------------------------
+
+
+def lookup(**params: str) -> list[dict[str, Any]]:
+    response = Client().get("/api/v1/lookup", params)
+    assert response.status_code == 200, response.content
+    found: list[dict[str, Any]] = response.json()["items"]
+    return found
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"uid": "uid-ml-train"},
+        {"uid": "uid-ml-gone"},
+        {"namespace": "ml", "pod": "gone", "at": AT},
+        {"namespace": "monitoring", "pod": "exporter", "exported_namespace": "ml", "exported_pod": "train"},
+        {"namespace": "ml", "pod": "train", "claim": "c", "node": "node-0"},
+        {"pod": "only", "at": "1796007600"},
+        {"pod": "only", "at": "1796007600000"},
+        {"node": "node-1", "pod": "<no value>", "at": "<no value>"},
+        {"node": "node-1", "at": "2999-01-01T00:00:00Z"},
+        {"class": "gpu"},
+        {"driver": "gpu.example.com"},
+        {"driver": "other"},
+        {"finding": "driver-silent"},
+        {"namespace": "ml", "at": AT},
+    ],
+    ids=lambda p: "&".join(f"{k}={v}" for k, v in p.items()),
+)
+def test_the_first_that_is_looked_up_is_where_go_leads(params: dict[str, str]) -> None:
+    assert lookup(**params)[0]["page"] == go(**params)
+
+
+@pytest.mark.parametrize(
+    "params", [{"pod": "train"}, {"uid": "never-was"}, {"driver": "unheard.of"}, {"finding": "none"}, {"class": "none"}]
+)
+def test_what_go_does_not_find_is_not_looked_up_either(params: dict[str, str]) -> None:
+    refusal(404, **params)
+    assert lookup(**params) == []
+
+
+def test_what_is_gone_says_since_when_and_has_its_uid(scene: Scene) -> None:
+    for params in ({"uid": "uid-ml-gone"}, {"namespace": "ml", "pod": "gone"}):
+        assert lookup(**params) == [
+            {
+                "kind": "pods",
+                "key": "ml/gone",
+                "uid": "uid-ml-gone",
+                "gone": show(scene.now),
+                "url": "/api/v1/pods/ml/gone",
+                "page": "/ns/ml/pods/gone",
+            }
+        ]
+
+
+def test_a_class_that_claims_name_and_that_does_not_exist_has_a_page_and_no_resource(scene: Scene) -> None:
+    scene.put(build.claim("odd", "ml", resource_class="missing"))
+    scene.look()
+    found = lookup(**{"class": "missing"})[0]
+    assert (found["uid"], found["url"], found["page"]) == ("", None, "/classes/missing")
+    assert go(**{"class": "missing"}) == "/classes/missing"
+
+
+def test_every_address_that_is_looked_up_leads_somewhere() -> None:
+    found = lookup(namespace="ml", pod="gone", claim="c", node="node-1", driver="gpu.example.com", at=AT)
+    found += lookup(driver="other", finding="driver-silent") + lookup(namespace="ml")
+    addresses = {one[name].partition("?at=")[0] for one in found for name in ("url", "page")}
+    assert len(addresses) == 14
+    assert {a: s for a in addresses if (s := Client().get(a).status_code) != 200} == {}
+
+
+def test_a_moment_that_is_none_is_a_problem_with_an_example() -> None:
+    response = Client().get("/api/v1/lookup", {"node": "node-1", "at": "yesterday"})
+    assert response.status_code == 400
+    assert "2026-11-30T03:12:00Z" in response.json()["detail"]
+
+
+def test_the_answer_about_a_past_moment_is_not_called_unchanged_when_the_object_has_gone(scene: Scene) -> None:
+    address = {"uid": "uid-web-only", "at": AT}
+    tag = Client().get("/api/v1/lookup", address).headers["ETag"]
+    scene.delete(ONLY)
+    scene.look()
+    again = Client().get("/api/v1/lookup", address, headers={"If-None-Match": tag})
+    assert again.json()["items"][0]["gone"] == show(scene.now)

@@ -172,6 +172,16 @@ def test_at_a_past_moment_it_was_over_or_not_yet(scene: Scene) -> None:
     assert restarted(scene).resolved(finding.id, came - 90) is None, "it had not begun"
 
 
+def test_what_was_too_brief_for_the_history_is_told_by_whoever_saw_it(scene: Scene) -> None:
+    scene.put(LOST)
+    scene.look()
+    finding = next(f for f in scene.web.doctor.look(scene.now + 5000).findings if f.code == "claim-missing")
+    scene.put(WANTED)  # by the clock of the history it was missing for a second
+    scene.look()
+    scene.web.doctor.look(scene.now + 5001)
+    assert scene.web.doctor.resolved(finding.id) == Resolved(finding, scene.now + 5001)
+
+
 def test_what_never_held_is_not_found_and_costs_no_look(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     scene.put(LOST)
     doctor = restarted(scene)

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from dradash.reader.moment import BadMoment, parse, show, understand
+from dradash.reader.moment import BadMoment, parse, parse_alerts, show, understand
 
 NOW = 1_796_011_200.0  # 2026-11-30T04:00:00Z
 
@@ -53,3 +53,24 @@ def test_spellings_of_one_moment(text: str) -> None:
 def test_what_is_no_moment_is_refused_with_an_example_or_a_reason(text: str) -> None:
     with pytest.raises(BadMoment, match=text[:10]):
         parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "at"),
+    [
+        ("2026-11-30T04:00:00Z", NOW),
+        (" 1796011200 ", NOW),
+        ("1796011200.5", NOW + 0.5),
+        ("1796011200500", NOW + 0.5),
+        ("", None),
+        ("<no value>", None),
+    ],
+)
+def test_alerts_write_times_in_three_ways(text: str, at: float | None) -> None:
+    assert parse_alerts(text) == at
+
+
+@pytest.mark.parametrize("text", ["-5", "1e9", "٣", "9" * 300, "179601120050000", "null"])
+def test_what_is_no_time_of_an_alert_is_refused(text: str) -> None:
+    with pytest.raises(BadMoment, match="as in 2026"):
+        parse_alerts(text)

@@ -104,6 +104,79 @@ def test_what_holds_no_objects_is_refused_with_its_name(text: bytes, says: str) 
     assert says in str(refused.value)
 
 
+LIST = """\
+apiVersion: v1
+items:
+- apiVersion: v1
+  kind: Pod
+  metadata:
+    name: first
+    ownerReferences:
+    - apiVersion: apps/v1
+      kind: ReplicaSet
+- apiVersion: v1
+  kind: Pod
+  metadata:
+    labels: {app: train, team: ml}
+    name: second
+    namespace: ml
+kind: List
+"""
+
+
+@pytest.mark.parametrize(
+    ("ending", "says"),
+    [
+        (": train, te", 'it breaks off in line 13, behind "labels: {app: train, te", while parsing a flow mapping'),
+        ("app: tr", "that begins in line 13, in item 2, which begins in line 10: was it cut off?"),
+        ("kind: ReplicaSet\n- apiVers", "it breaks off in line 10"),
+        ("name: second\n    nam", "in item 2, which begins in line 10"),
+        ("name: second\n", 'behind "name: second", in or behind item 2, "Pod second": was it cut off?'),
+        ("namespace: ml\n", "a list without its kind, which kubectl writes behind the items; it breaks off in line 15"),
+        ("namespace: ml\nki", "it breaks off in line 16"),
+        ("items:\n- apiVersion: v1\n  kind: P", 'in or behind item 1, "P without a name"'),
+    ],
+)
+def test_a_list_that_is_cut_off_says_where(ending: str, says: str) -> None:
+    cut = LIST[: LIST.index(ending) + len(ending)]
+    with pytest.raises(BadInput) as refused:
+        read(cut.encode(), "file.yaml")
+    assert str(refused.value).startswith("file.yaml: it ")
+    assert says in str(refused.value)
+
+
+def test_wherever_a_list_is_cut_off_it_is_not_taken_for_a_whole_one() -> None:
+    for length in range(LIST.index("items"), LIST.index("\nkind: List")):
+        with pytest.raises(BadInput, match=r"file\.yaml"):
+            read(LIST[:length].encode(), "file.yaml")
+    assert len(read(LIST.encode(), "file.yaml").objects) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('apiVersion: v1\nkind: Pod\nmetadata:\n  name: "tra', "in object 1, which begins in line 1"),
+        ('{"apiVersion": "v1",\n "items": [{"kind": "Po', 'it breaks off in line 2, behind "'),
+        ('{"apiVersion": "v1",\n "items": [{"kind": "Pod"},', 'it breaks off in line 2, behind "'),
+        ('{"kind": "\x9b31mPo', "\\u009b31mPo"),
+    ],
+)
+def test_one_object_and_json_that_are_cut_off_say_where_too(text: str, says: str) -> None:
+    with pytest.raises(BadInput) as refused:
+        read(text.encode(), "file.txt")
+    assert says in str(refused.value)
+    assert str(refused.value).endswith(": was it cut off?")
+
+
+@pytest.mark.parametrize(
+    "text", ["a: b: c\nd: e\n", "a: [1\nb: 2\nc: 3\n", '{"a": 1,, "b": 2}', '{"items": [], "apiVersion": "v1"}']
+)
+def test_what_is_wrong_in_the_middle_is_not_said_to_be_cut_off(text: str) -> None:
+    with pytest.raises(BadInput) as refused:
+        read(text.encode(), "file.txt")
+    assert "cut off" not in str(refused.value)
+
+
 # --- files -----------------------------------------------------------------------------------------------------------
 
 

@@ -97,3 +97,13 @@ def driver_of(claim: ResourceClaim, cluster: Cluster) -> str:
     """The driver in charge of a claim: the one that allocated it, else its class's; "" when the class is absent."""
     resource_class = cluster.classes.get(claim.spec.resource_class_name)
     return claim.status.driver_name or (resource_class.driver_name if resource_class else "")
+
+
+def claims_of(driver: str, cluster: Cluster) -> set[str]:
+    """Keys of the claims that the driver is in charge of (see driver_of). Costs its own claims and the classes."""
+    keys = set(cluster.claims_by_driver.members(driver))
+    for name, resource_class in cluster.classes.items():
+        if resource_class.driver_name == driver:
+            claims = cluster.claims_by_class.members(name)
+            keys.update(k for k in claims if cluster.claims[k].status.driver_name in ("", driver))
+    return keys

@@ -6,6 +6,7 @@ from typing import Final
 
 from dradash.reader import current, topics
 from dradash.reader.series import Sample
+from dradash.scheduling.doctor.finding import DRIVERS
 from dradash.store.model import HistoryEntry
 from dradash.web.fragments import Part, Row
 from dradash.web.pages.base import ObjectPage, Page
@@ -87,7 +88,7 @@ class DriversPage(Page):
 DRIVER_BLOCKS: Final = ("headline", "durations", "debts", "refused", "pods")
 
 
-class DriverPage(Page):
+class DriverPage(ShowsFindings):
     template = "driver/page.html"
     section = "drivers"
 
@@ -102,4 +103,5 @@ class DriverPage(Page):
             known = is_known(world.sync.get(classes.KIND))
         if view is None:
             return f"No driver {name}", [Part("page", "driver/_missing.html", {"name": name, "known": known})], 404
-        return name, [Part(n, f"driver/_{n}.html", view) for n in DRIVER_BLOCKS], 200
+        headline, *blocks = [Part(n, f"driver/_{n}.html", view) for n in DRIVER_BLOCKS]
+        return name, [headline, self.findings_about(DRIVERS, name), *blocks], 200

@@ -8,6 +8,7 @@ from dradash.reader import current, topics
 from dradash.store.model import HistoryEntry
 from dradash.web.fragments import Part, Row
 from dradash.web.pages.base import ObjectPage, Page, about_pod
+from dradash.web.pages.findings import ShowsFindings
 from dradash.web.presenters import negotiation, negotiations
 
 
@@ -31,7 +32,7 @@ class NegotiationsPage(Page):
 BLOCKS: Final = ("headline", "lanes", "answers", "object")
 
 
-class NegotiationPage(ObjectPage):
+class NegotiationPage(ShowsFindings, ObjectPage):
     template = "negotiation/page.html"
     params = frozenset({"rounds"})
     section = "negotiations"
@@ -51,8 +52,11 @@ class NegotiationPage(ObjectPage):
             return self.missing()
         histories = {n: self.history("resourceclaims", c.key) for n, c in facts.talk.claims.items() if c is not None}
         contexts = self.history(self.kind, self.object_key)
-        view = negotiation.present(facts, contexts, histories, self.now(), self.query)
-        return f"Negotiation {self.object_key}", [Part(n, f"negotiation/_{n}.html", view) for n in BLOCKS], 200
+        told = frozenset(f.id for f in self.about(self.kind, self.object_key))
+        view = negotiation.present(facts, contexts, histories, self.now(), self.query, told)
+        headline, *blocks = [Part(n, f"negotiation/_{n}.html", view) for n in BLOCKS]
+        parts = [headline, self.findings_about(self.kind, self.object_key), *blocks]
+        return f"Negotiation {self.object_key}", parts, 200
 
     def _facts(self, last: HistoryEntry | None) -> negotiation.Facts | None:
         here, follower = current.get(), current.get().follower

@@ -8,6 +8,7 @@ from dradash.reader import current, topics
 from dradash.store.model import HistoryEntry
 from dradash.web.fragments import Part, Row
 from dradash.web.pages.base import ObjectPage, Page
+from dradash.web.pages.findings import ShowsFindings
 from dradash.web.presenters import node, nodelist
 
 
@@ -35,7 +36,7 @@ class NodeListPage(Page):
 BLOCKS: Final = ("headline", "find", "pods", "claims", "drivers", "object")
 
 
-class NodePage(ObjectPage):
+class NodePage(ShowsFindings, ObjectPage):
     template = "node/page.html"
     params = node.PARAMS
     section = "nodes"
@@ -54,6 +55,7 @@ class NodePage(ObjectPage):
         rows = tuple(Row(p.id, p) for p in view.pods)
         parts = [Part(n, f"node/_{n}.html", view) for n in BLOCKS]
         parts[2] = Part("pods", "node/_pods.html", view, rows, "node/_pod_row.html")
+        parts.insert(1, self.findings_about(self.kind, self.object_key))
         return view.name, parts, 200
 
     def _facts(self, last: HistoryEntry | None) -> node.Facts | None:

@@ -156,6 +156,28 @@ def spark(values: Sequence[float], what: str) -> Spark | None:
     return Spark(f"M{' L'.join(points)}", f"{what}: {values[0]:g} then, {values[-1]:g} now, at most {max(values):g}")
 
 
+def steps(values: Sequence[tuple[float, float | None]], start: float, end: float) -> str:
+    """The path of a value that stays as it is from each time on, up to `end`; a gap where it is None.
+
+    values: (Unix seconds, value), oldest first.
+    """
+    most = max((1.0, *(value for _, value in values if value is not None)))
+    path, drawing = "", False
+    for at, value in values:
+        x = across(at, start, end)
+        path += f"H{x}" if drawing else ""
+        if value is not None:
+            y = f"{round(SPARK_HEIGHT - 1 - value / most * (SPARK_HEIGHT - 2), 1):g}"
+            path += f"V{y}" if drawing else f"M{x},{y}"
+        drawing = value is not None
+    return f"{path}H{SPARK_WIDTH:g}" if drawing else path
+
+
+def across(at: float, start: float, end: float) -> int:
+    """Where in a spark a time is: in whole units, so that it does not move with every second."""
+    return round(min(max((at - start) / (end - start), 0.0), 1.0) * SPARK_WIDTH)
+
+
 def per_slot(times: Iterable[float], start: float, end: float, slots: int) -> list[float]:
     """How many of the times fall into each of so many equal parts of [start, end)."""
     counts = [0.0] * slots

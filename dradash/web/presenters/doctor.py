@@ -133,7 +133,8 @@ def _link(ref: Ref) -> ObjectLink:
     )
 
 
-def _row(finding: Finding, objects: int = OBJECTS) -> FindingRow:
+def row_of(finding: Finding, objects: int = OBJECTS) -> FindingRow:
+    """objects: how many of them are named."""
     return FindingRow(
         id=row_id("finding", finding.id),
         href=finding_href(finding.id),
@@ -175,7 +176,7 @@ def present(findings: Sequence[Finding], query: Query, looked_at: float, faults:
         counts=_severities(findings),
         filters=_filters(query, counts),
         columns=(heads["severity"], heads["code"], Column("Objects"), heads["since"]),
-        rows=tuple(_row(f) for f in shown),
+        rows=tuple(row_of(f) for f in shown),
         pager=pager,
         known=len(findings),
         looked_at=looked_at,
@@ -234,12 +235,12 @@ def _severities(findings: Sequence[Finding]) -> tuple[SeverityCount, ...]:
 
 def summary(findings: Sequence[Finding], looked_at: float) -> Summary:
     worst = [f for f in findings if f.severity is not Severity.INFO]
-    return Summary(_severities(findings), tuple(_row(f) for f in worst[:LINES]), len(findings), looked_at)
+    return Summary(_severities(findings), tuple(row_of(f) for f in worst[:LINES]), len(findings), looked_at)
 
 
 def lines(findings: Sequence[Finding], kind: str, key: str) -> Lines:
     address = "/doctor?" + urlencode({"about": f"{kind}/{key}"})
-    return Lines(tuple(_row(f) for f in findings[:LINES]), max(0, len(findings) - LINES), address)
+    return Lines(tuple(row_of(f) for f in findings[:LINES]), max(0, len(findings) - LINES), address)
 
 
 def subject(about: str) -> tuple[str, str] | None:
@@ -286,7 +287,7 @@ def present_one(
         setting=f"DRADASH_DOCTOR_{rule.threshold.upper()}" if rule.threshold else "",
         setting_value=_value(rule.threshold, thresholds),
         setting_meaning=MEANINGS.get(rule.threshold, ""),
-        row=_row(finding) if finding else None,
+        row=row_of(finding) if finding else None,
         objects=tuple(_link(r) for r in finding.objects[:OBJECTS_LISTED]) if finding else (),
         total=finding.total if finding else 0,
         resolved_at=resolved_at,

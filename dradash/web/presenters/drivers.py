@@ -1,24 +1,20 @@
 """The drivers list and one driver: how it answers, what it owes, and since when it is silent.
 
-Drivers are no objects of the API: they are known by the classes and claims that name them. Their record is what this
-process has seen (reader/driverstats.py), up to the moment that the page shows.
+Their record is what this process has seen (reader/driverstats.py), up to the moment that the page shows.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Mapping
 from typing import Final
 
 import msgspec
 
-from dradash.reader.debts import Debt, debts, silent_since
+from dradash.reader.debts import Debt
+from dradash.reader.drivers import DriverItem, driver_item, driver_items
 from dradash.reader.driverstats import DriverStats, Refused, Summary
 from dradash.reader.talks import LATE
 from dradash.reader.waits import Since
 from dradash.reader.world import World
-from dradash.scheduling.classic.claims import driver_of
-from dradash.scheduling.classic.claimstate import claim_state
 from dradash.web.presenters.charts import Histogram, Spark, histogram, per_slot, spark
 from dradash.web.presenters.classes import PodRow, StateCount, states, waiting_pods
 from dradash.web.presenters.query import Column, Pager, Query, Sorting, columns, page_of, sorted_by
@@ -96,19 +92,6 @@ class DriverView(msgspec.Struct, frozen=True):
         return self.row.name
 
 
-class Item(msgspec.Struct, frozen=True):
-    name: str
-    classes: tuple[str, ...]
-    claims: Mapping[str, int]
-    debts: tuple[Debt, ...]
-    record: Summary
-    proven: bool
-
-    @property
-    def silent(self) -> float:
-        return silent_since(self.debts)
-
-
 SORTINGS: Final = (
     Sorting("silent", "Silent for", lambda i: i.silent or LATE, "num", True),
     Sorting("driver", "Driver", lambda i: i.name),
@@ -123,41 +106,13 @@ SORTINGS: Final = (
 _SHOWN: Final = ("driver", "silent", "owed", "p50", "p95", "last", "refusals", "rate", "claims")
 
 
-def items(world: World, stats: DriverStats, now: float, waits: Since) -> list[Item]:
-    cluster = world.cluster
-    classes: dict[str, list[str]] = {}
-    for name, of in sorted(cluster.classes.items()):
-        classes.setdefault(of.driver_name, []).append(name)
-    claims: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    proven = set()
-    for claim in cluster.claims.values():
-        driver = driver_of(claim, cluster)
-        claims[driver][claim_state(claim)] += 1
-        if claim.status.allocation is not None:
-            proven.add(driver)
-    owed = debts(world, waits)
-    heard = {name for name in stats.names() if stats.summary(name, now).heard}
-    names = {*classes, *claims, *heard, *owed} - {""}
-    return [
-        Item(
-            name,
-            tuple(classes.get(name, ())),
-            claims.get(name, {}),
-            tuple(owed.get(name, ())),
-            stats.summary(name, now),
-            name in proven,
-        )
-        for name in sorted(names)
-    ]
-
-
 def _debt(debt: Debt) -> DebtRow:
     title, link = (debt.pod, negotiation_href(debt.pod)) if debt.pod else (debt.claim, claim_href(debt.claim))
     return DebtRow(title, link, debt.claim if debt.pod else "", debt.what, debt.since, debt.refuses)
 
 
 def present(world: World, stats: DriverStats, query: Query, now: float, waits: Since) -> DriversView:
-    known = items(world, stats, now, waits)
+    known = driver_items(world, stats, now, waits)
     text = query.get("q").casefold()
     matching = [i for i in known if not text or text in f"{i.name} {' '.join(i.classes)}".casefold()]
     shown, pager = page_of(sorted_by(matching, query, SORTINGS, lambda i: i.name), query)
@@ -174,7 +129,7 @@ def present(world: World, stats: DriverStats, query: Query, now: float, waits: S
     )
 
 
-def _row(item: Item, stats: DriverStats, now: float) -> DriverRow:
+def _row(item: DriverItem, stats: DriverStats, now: float) -> DriverRow:
     times = per_slot(stats.allocation_times(item.name, now), now - SPARK_SPAN, now, SPARK_SLOTS)
     return DriverRow(
         id=row_id("driver", item.name),
@@ -190,7 +145,7 @@ def _row(item: Item, stats: DriverStats, now: float) -> DriverRow:
     )
 
 
-def _chip(item: Item) -> Chip:
+def _chip(item: DriverItem) -> Chip:
     if not item.record.heard and not item.proven:
         return NEVER
     if any(not d.refuses for d in item.debts):
@@ -200,7 +155,7 @@ def _chip(item: Item) -> Chip:
 
 def detail(world: World, stats: DriverStats, name: str, now: float, waits: Since) -> DriverView | None:
     """None when neither a class nor a claim names it and nobody heard of it."""
-    item = next((i for i in items(world, stats, now, waits) if i.name == name), None)
+    item = driver_item(world, stats, name, now, waits)
     if item is None:
         return None
     return DriverView(

@@ -1,118 +1,64 @@
-"""From the labels of an alert to a page: what was meant, and whether there is or ever was such a thing."""
+"""Where an alert's link leads: the page of what its labels name, or one that says what was looked for."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 from urllib.parse import urlencode
 
 import msgspec
 
-from dradash.reader.world import World
-from dradash.scheduling.doctor.rules import RULES
-from dradash.web.presenters.words import class_href, driver_href, href
+from dradash.kinds.registry import KINDS
+from dradash.reader import alertlabels
+from dradash.reader.alertlabels import NAMES, Found, Sought
+from dradash.reader.moment import show
+from dradash.web.presenters.words import driver_href, href
 
-# As alerts call them -> our parameter. Where both are there, Prometheus has named the exporter's own pod and namespace
-# by the plain labels (honor_labels: false) and moved the ones that the alert is about aside.
-NAMES: Final = {
-    "exported_namespace": "namespace",
-    "namespace": "namespace",
-    "exported_pod": "pod",
-    "pod": "pod",
-    "claim": "claim",
-    "resourceclaim": "claim",
-    "node": "node",
-    "class": "class",
-    "resourceclass": "class",
-    "driver": "driver",
-    "finding": "finding",
-}
-_KINDS: Final = {"pod": "pods", "claim": "resourceclaims", "node": "nodes", "class": "resourceclasses"}
-_NAMESPACED: Final = ("pod", "claim")
-OTHER_DRIVERS: Final = "other"  # as /metrics calls the drivers beyond its bound
-_MOST: Final = 300  # characters of one value
-
-Known = Callable[[str, str], bool]  # (kind, key) -> the history has it
-
-
-class Sought(msgspec.Struct, frozen=True):
-    """label: as in the question; value: what it said; key: what was looked for."""
-
-    label: str
-    kind: str
-    key: str
+AT: Final = "at"
 
 
 class NowhereView(msgspec.Struct, frozen=True):
-    """Nothing was found. sought: everything that was looked for; search: the address that looks for the names."""
+    """Nothing was found. asked: labels with what they said; sought: (kind, key) that were looked for, kind "" for any.
 
-    sought: tuple[Sought, ...]
+    unclear: there is a name that needs a namespace. search: the address that looks for the names; accepted: labels that
+    are understood.
+    """
+
     asked: tuple[tuple[str, str], ...]
+    sought: tuple[tuple[str, str], ...]
+    unclear: bool
     search: str
     accepted: tuple[str, ...]
 
 
-def understood(params: Mapping[str, str]) -> dict[str, str]:
-    """The parameters that say something, under our names; the first of several spellings counts.
+def page(found: Found) -> str:
+    match found.kind:
+        case alertlabels.DRIVERS:
+            return driver_href(found.key) if found.key else "/drivers"
+        case alertlabels.FINDINGS:
+            return f"/doctor?{urlencode({'code': found.key})}"
+        case alertlabels.NAMESPACES:
+            return f"/pods?{urlencode({'ns': found.key})}"
+        case _:
+            return href(found.kind, found.key)
 
-    An alert's template leaves `<no value>` where a label is missing.
+
+def target(found: Found | None, at: float | None) -> str:
+    """found: None, nothing was asked for. at: the alert's time, None: now.
+
+    Where another object has the name by now, the page is one of when the right one was still there.
     """
-    asked: dict[str, str] = {}
-    for name, ours in NAMES.items():
-        value = params.get(name, "").strip()[:_MOST]
-        if value and value != "<no value>":
-            asked.setdefault(ours, value)
-    return asked
+    path, moment = (page(found), found.last) if found else ("/", 0.0)
+    moment = moment if at is None else at
+    return f"{path}{'&' if '?' in path else '?'}{urlencode({AT: show(moment)})}" if moment else path
 
 
-def sought(asked: Mapping[str, str], world: World) -> Iterator[Sought]:
-    """What it may be, the most telling first: a pod before its claim, both before the node it may run on."""
-    namespace = asked.get("namespace", "")
-    for label, kind in _KINDS.items():
-        value = asked.get(label, "")
-        if not value:
-            continue
-        if label not in _NAMESPACED or "/" in value:
-            yield Sought(label, kind, value)
-        elif namespace:
-            yield Sought(label, kind, f"{namespace}/{value}")
-        else:
-            keys = [k for k in world.cluster.raw[kind] if k.rpartition("/")[2] == value]
-            yield from (Sought(label, kind, key) for key in keys[:1] if len(keys) == 1)
-
-
-def target(asked: Mapping[str, str], world: World, known: Known) -> str:
-    """The path of the best page, "" where nothing of it exists or ever did. world: of now."""
-    for thing in sought(asked, world):
-        if thing.key in world.cluster.raw[thing.kind] or known(thing.kind, thing.key):
-            return href(thing.kind, thing.key)
-    driver = asked.get("driver", "")
-    if driver == OTHER_DRIVERS:
-        return "/drivers"
-    if driver and _is_driver(driver, world):
-        return driver_href(driver)
-    if (code := asked.get("finding", "")) in RULES:
-        return f"/doctor?{urlencode({'code': code})}"
-    name = asked.get("class", "")
-    if name and name in {c.spec.resource_class_name for c in world.cluster.claims.values()}:
-        return class_href(name)  # the page of a class that claims name and that does not exist says so
-    if set(asked) == {"namespace"} and asked["namespace"] in world.cluster.raw["namespaces"]:
-        return f"/pods?{urlencode({'ns': asked['namespace']})}"
-    return "" if asked else "/"
-
-
-def _is_driver(name: str, world: World) -> bool:
-    cluster = world.cluster
-    if any(c.driver_name == name for c in cluster.classes.values()):
-        return True
-    return any(c.status.driver_name == name for c in cluster.claims.values())
-
-
-def nowhere(asked: Mapping[str, str], world: World) -> NowhereView:
+def nowhere(asked: Mapping[str, str], missing: Sequence[Sought]) -> NowhereView:
     names = [value for label, value in asked.items() if label != "namespace"] or list(asked.values())
     return NowhereView(
-        sought=tuple(sought(asked, world)),
         asked=tuple(asked.items()),
+        sought=tuple((KINDS[s.kind].kind if s.kind else "", s.key) for s in missing),
+        unclear="namespace" not in asked and any(label in ("pod", "claim") for label in asked),
         search=f"/search?{urlencode({'q': ' '.join(names)})}",
         accepted=tuple(NAMES),
     )

@@ -12,6 +12,7 @@ import msgspec
 T = TypeVar("T")
 
 ROWS: Final = 100
+WALL_ROWS: Final = 6  # on a screen on a wall, which nobody scrolls
 LONGEST_VALUE: Final = 300  # characters of one parameter that are read; nobody types more
 
 
@@ -99,10 +100,11 @@ class Sorting(msgspec.Struct, frozen=True):
 
 def page_of(items: Sequence[T], query: Query) -> tuple[Sequence[T], Pager]:
     """The shown part; a page number past the end shows the last page."""
-    pages = max(1, -(-len(items) // ROWS))
+    rows = WALL_ROWS if query.get("kiosk") else ROWS
+    pages = max(1, -(-len(items) // rows))
     page = min(query.page, pages)
-    start = (page - 1) * ROWS
-    shown = items[start : start + ROWS]
+    start = (page - 1) * rows
+    shown = items[start : start + rows]
     pager = Pager(
         page=page,
         pages=pages,

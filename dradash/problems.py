@@ -1,4 +1,7 @@
-"""Errors as application/problem+json (RFC 9457). `type` is stable: programs may compare it."""
+"""Errors as application/problem+json (RFC 9457). `type` is stable: programs may compare it.
+
+Pure: the API answers with it, and who lets nobody in (web/middleware.py) refuses programs with it.
+"""
 
 from __future__ import annotations
 
@@ -29,6 +32,7 @@ class Kind(msgspec.Struct, frozen=True):
 UNKNOWN_PARAMETER: Final = Kind("unknown-parameter", 400, "Unknown parameter")
 BAD_PARAMETER: Final = Kind("bad-parameter", 400, "Parameter cannot be used")
 BAD_CURSOR: Final = Kind("bad-cursor", 400, "Cursor cannot be used")
+NOT_REACHED: Final = Kind("revision-not-reached", 400, "The revision has not been reached yet")
 NOT_SIGNED_IN: Final = Kind("not-signed-in", 401, "Not signed in")
 NOT_ALLOWED: Final = Kind("not-allowed", 403, "Not allowed")
 NOT_FOUND: Final = Kind("not-found", 404, "Not found")
@@ -43,11 +47,15 @@ KINDS: Final = tuple(k for k in globals().copy().values() if isinstance(k, Kind)
 
 
 class Refusal(Exception):
-    """Raised by an endpoint; the view answers with it."""
+    """Raised by an endpoint; the view answers with it. `body`: the document."""
 
     def __init__(self, kind: Kind, detail: str, allowed: tuple[str, ...] = ()) -> None:
         super().__init__(detail)
-        self.problem = Problem(_TYPE + kind.slug, kind.title, kind.status, detail, allowed)
+        self.problem = Problem(type_of(kind), kind.title, kind.status, detail, allowed)
+
+    @property
+    def body(self) -> bytes:
+        return msgspec.json.encode(self.problem)
 
 
 def type_of(kind: Kind) -> str:

@@ -1,0 +1,141 @@
+"""What is gone, by UID, and what the labels of an alert named once.
+
+The history has no index of UIDs. So the last deletions are kept in memory: those of which the follower tells, and, read
+from the history at the first question, those of before. Both are bounded: see READ and KEPT.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from dradash.reader.alertlabels import KINDS_WITH_PAGES, Found, Sought, named
+from dradash.reader.current import Current
+from dradash.reader.follower import Follower
+from dradash.store.model import HistoryEntry, ReadModel
+from dradash.store.replica import Applied
+
+READ: Final = 2000  # objects whose history is read, once for each process: some 0.4 ms each
+STATES: Final = 40  # newest ones of each of them
+KEPT: Final = 20_000  # UIDs
+JUST_BEFORE: Final = 0.01  # seconds
+FOREVER: Final = float("inf")
+
+
+class _Meta(msgspec.Struct, frozen=True):
+    uid: str = ""
+
+
+class _Object(msgspec.Struct, frozen=True):
+    metadata: _Meta = _Meta()
+
+
+class Departed:
+    """A part of Current. Thread-safe."""
+
+    def __init__(self, follower: Follower) -> None:
+        self._follower = follower
+        self._known: OrderedDict[str, Found] = OrderedDict()  # touched inside `follower.world()`
+        self._at = ("", -1)  # instance and revision up to which nothing was missed
+        self._reading = threading.Lock()
+        follower.listeners.append(self._saw)
+
+    def find(self, uid: str, model: ReadModel) -> Found | None:
+        """The object that had this UID, when it does not exist any more. Raises StoreUnavailable."""
+        with self._reading:
+            self._catch_up(model)
+        with self._follower.world():
+            return self._known.get(uid)
+
+    def _saw(self, applied: Applied) -> None:
+        change = applied.change
+        if change.revision == self._at[1] + 1:
+            self._at = (self._at[0], change.revision)
+        if change.kind in KINDS_WITH_PAGES and applied.old is not None:
+            uid = applied.old.uid
+            if applied.new is None or applied.new.uid != uid:
+                self._note(Found(change.kind, change.key, uid, change.at))
+
+    def _note(self, found: Found) -> None:
+        if found.uid:
+            self._known.pop(found.uid, None)
+            self._known[found.uid] = found
+            while len(self._known) > KEPT:
+                self._known.popitem(last=False)
+
+    def _catch_up(self, model: ReadModel) -> None:
+        with self._follower.world() as world:
+            at = (world.instance, world.revision)
+            if at == self._at:
+                return
+            self._at = at  # from here on the follower tells
+        try:
+            past = [name for name in model.superseded_since(0.0) if name[0] in KINDS_WITH_PAGES]
+            with self._follower.world() as world:
+                gone = [(kind, key) for kind, key in past if key not in world.cluster.raw[kind]]
+            there = set(past).difference(gone)  # may have had a namesake before
+            names = [*gone, *(name for name in past if name in there)][:READ]
+            found = [f for name in reversed(names) for f in _ended(*name, model.history(*name, 0.0, FOREVER, STATES))]
+        except BaseException:
+            with self._follower.world():
+                self._at = ("", -1)
+            raise
+        with self._follower.world():
+            for one in found:
+                self._note(one)
+
+
+def _ended(kind: str, key: str, history: Sequence[HistoryEntry]) -> Iterable[Found]:
+    """The objects of this name that are gone."""
+    uid = ""
+    for entry in history:
+        of = _uid(entry.object)
+        if entry.type == "DELETED":
+            yield Found(kind, key, of, entry.at)
+            uid = ""
+            continue
+        if uid and of != uid:  # nobody saw it go: it was replaced while nobody watched
+            yield Found(kind, key, uid, entry.at)
+        uid = of
+
+
+def _uid(raw: bytes) -> str:
+    try:
+        return msgspec.json.decode(raw, type=_Object).metadata.uid
+    except msgspec.DecodeError:
+        return ""
+
+
+def look(here: Current, asked: Mapping[str, str]) -> tuple[list[Found], list[Sought]]:
+    """What the labels (as `alertlabels.understood` gives them) name, each once and the most telling first; and what was
+    looked for in vain, now and in the history. Raises StoreUnavailable where the history is needed.
+    """
+    with here.follower.world() as world:
+        things = list(named(asked, world, here.follower.observations.drivers.names()))
+    found: dict[tuple[str, str], Found] = {}
+    missing: list[Sought] = []
+    for thing in things:
+        one = thing if isinstance(thing, Found) else _once(here, thing)
+        if one is not None:
+            found.setdefault((one.kind, one.key), one)
+        elif isinstance(thing, Sought):
+            missing.append(thing)
+    return list(found.values()), missing
+
+
+def _once(here: Current, sought: Sought) -> Found | None:
+    if not sought.kind:
+        found = here.part(Departed).find(sought.key, here.model)
+        if found is None:
+            return None
+        with here.follower.world() as world:
+            replaced = found.key in world.cluster.raw[found.kind]
+        return msgspec.structs.replace(found, last=found.gone - JUST_BEFORE) if replaced else found
+    history = here.model.history(sought.kind, sought.key, 0.0, FOREVER, 1)
+    if not history:
+        return None
+    return Found(sought.kind, sought.key, _uid(history[-1].object), history[-1].at)

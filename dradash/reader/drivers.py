@@ -1,0 +1,75 @@
+"""Drivers: who names them, what they owe, and their record.
+
+Drivers are no objects of the API: they are known by the classes and claims that name them, and by what was heard.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from dradash.kinds.claim import ResourceClaim
+from dradash.reader.debts import Debt, debts, debts_of, silent_since
+from dradash.reader.driverstats import DriverStats, Summary
+from dradash.reader.waits import Since
+from dradash.reader.world import World
+from dradash.scheduling.classic.claims import claims_of, driver_of
+from dradash.scheduling.classic.claimstate import claim_state
+
+
+class DriverItem(msgspec.Struct, frozen=True):
+    """claims: how many it is in charge of, by state. debts: the longest wait first. proven: it allocated a claim."""
+
+    name: str
+    classes: tuple[str, ...]
+    claims: Mapping[str, int]
+    debts: tuple[Debt, ...]
+    record: Summary
+    proven: bool
+
+    @property
+    def silent(self) -> float:
+        """Unix seconds since which it owes the oldest move that it has not made, 0.0: none."""
+        return silent_since(self.debts)
+
+
+def driver_items(world: World, stats: DriverStats, now: float, waits: Since) -> list[DriverItem]:
+    """All of them by name, with their record up to `now`. Looks at each class, claim and negotiation once."""
+    cluster = world.cluster
+    classes: defaultdict[str, list[str]] = defaultdict(list)
+    for name, of in sorted(cluster.classes.items()):
+        classes[of.driver_name].append(name)
+    claims: defaultdict[str, list[ResourceClaim]] = defaultdict(list)
+    for claim in cluster.claims.values():
+        claims[driver_of(claim, cluster)].append(claim)
+    owed = debts(world, waits)
+    records = {name: stats.summary(name, now) for name in {*classes, *claims, *stats.names()}}
+    heard = {name for name, record in records.items() if record.heard}
+    return [
+        _item(name, classes.get(name, ()), claims.get(name, ()), owed.get(name, ()), records[name])
+        for name in sorted({*classes, *claims, *heard} - {""})
+    ]
+
+
+def driver_item(world: World, stats: DriverStats, name: str, now: float, waits: Since) -> DriverItem | None:
+    """One of `driver_items`, None where there is none of the name. Looks at its own claims and their negotiations."""
+    cluster = world.cluster
+    classes = sorted(n for n, of in cluster.classes.items() if of.driver_name == name)
+    claims = [cluster.claims[key] for key in claims_of(name, cluster)]
+    record = stats.summary(name, now)
+    if not name or not (classes or claims or record.heard):
+        return None
+    return _item(name, classes, claims, debts_of(name, claims, world, waits), record)
+
+
+def _item(
+    name: str, classes: Sequence[str], claims: Iterable[ResourceClaim], owed: Sequence[Debt], record: Summary
+) -> DriverItem:
+    states: Counter[str] = Counter()
+    proven = False
+    for claim in claims:
+        states[claim_state(claim)] += 1
+        proven = proven or claim.status.allocation is not None
+    return DriverItem(name, tuple(classes), states, tuple(owed), record, proven)

@@ -1,0 +1,149 @@
+"""A screen on a wall in Chromium: all of it is seen at once, is large, and keeps itself up to date."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests import build, pages
+from tests.browser.conftest import Site
+from tests.browser.test_accessibility import violations
+from tests.browser.test_layout import OUTSIDE
+from tests.scene import Scene
+
+Show = Callable[[Scene], Site]
+WALL = "/?kiosk=1"
+LONG = "a-very-long-name-of-a-training-job-that-somebody-has-generated-7f9c6b5d4-x2x4z"
+
+# What sticks out of its field or of the screen. Long names may end in dots, what has a place of its own may not.
+CUT = """() => [...document.querySelectorAll('.wall .card *')].filter(e => {
+  const box = e.getBoundingClientRect(), field = e.closest('li, .card').getBoundingClientRect()
+  const whole = e.matches('li, .card, dl, ul, ol, p:not(.wall-sentence)')
+  const tall = whole && e.scrollHeight > e.clientHeight + 1
+  const dots = e.matches('.wall-tiles a, .wall-for, .chip') && e.scrollWidth > e.clientWidth + 1
+  if (e.closest('.wall-name a')) return false
+  return tall || dots || box.bottom > innerHeight || box.right > innerWidth
+    || box.bottom > field.bottom + 1 || box.top < field.top - 1
+}).map(e => e.outerHTML.slice(0, 120))"""
+# Two texts on one another.
+OVER = """() => [...document.querySelectorAll('.wall-pods > li')].filter(row => {
+  const boxes = [...row.children].map(e => e.getBoundingClientRect())
+  return boxes.some((box, i) => i && box.left < boxes[i - 1].right)
+}).length"""
+SMALL = """() => [...document.querySelectorAll('.wall *, .top *, .data-age')]
+  .filter(e => e.checkVisibility() && [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim()))
+  .filter(e => !e.closest('.sr'))
+  .map(e => [parseFloat(getComputedStyle(e).fontSize) / innerHeight, e.textContent.trim()])
+  .filter(([size]) => size < 0.0175)"""
+
+
+def make_scene() -> Scene:
+    """More than has room, with long names."""
+    scene = pages.scene()
+    scene.put(*(build.pod(f"{LONG}-{i}", f"team-{i}", claims={"gpu": "missing"}) for i in range(12)))
+    scene.put(*(build.pod(f"job-{i}", "ml", claims={"gpu": "train-gpu"}) for i in range(4)))
+    return scene
+
+
+@pytest.mark.parametrize(("width", "height"), [(1920, 1080), (1366, 768), (3840, 2160), (1080, 1920)])
+def test_everything_is_seen_at_once(browser: Browser, show: Show, width: int, height: int) -> None:
+    site = show(make_scene())
+    site.scene.web.doctor.look()
+    page = site.open(browser, WALL, viewport={"width": width, "height": height})
+    assert page.evaluate("[document.documentElement.scrollWidth, document.documentElement.scrollHeight]") == [
+        width,
+        height,
+    ]
+    assert (page.evaluate(CUT), page.evaluate(OVER)) == ([], 0)
+    expect(page.locator(".wall-pods > li")).to_have_count(8)
+    expect(page.locator(".wall-more")).to_be_in_viewport()
+    assert site.complaints == []
+    page.close()
+
+
+def test_nothing_is_small(browser: Browser, show: Show) -> None:
+    site = show(make_scene())
+    site.scene.web.doctor.look()
+    page = site.open(browser, WALL, viewport={"width": 1920, "height": 1080})
+    assert page.evaluate(SMALL) == []
+    for part in (".sections", ".foot", ".search-open", "#timeline", ".copy"):
+        expect(page.locator(part).first).to_be_hidden()
+    page.close()
+
+
+def test_axe_finds_nothing_in_either_theme_nor_on_a_phone(browser: Browser, show: Show) -> None:
+    site = show(make_scene())
+    site.scene.web.doctor.look()
+    page = site.open(browser, WALL, viewport={"width": 1920, "height": 1080})
+    for width in (1920, 390):
+        page.set_viewport_size({"width": width, "height": 1080})
+        for theme in ("light", "dark"):
+            page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
+            assert violations(page) == [], (theme, width)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.close()
+
+
+def test_counts_pods_and_findings_come_by_themselves_in_their_places(browser: Browser, show: Show) -> None:
+    site = show(pages.scene())
+    site.scene.web.doctor.look()
+    page = site.open(browser, WALL, viewport={"width": 1920, "height": 1080})
+    pending = page.locator("#counts dd").first
+    expect(pending).to_have_text("2")
+    places = "() => [...document.querySelectorAll('.wall .card')].map(e => JSON.stringify(e.getBoundingClientRect()))"
+    before = page.evaluate(places)
+    site.scene.put(build.pod("another", "ml", claims={"gpu": "absent"}, created="2026-11-30T01:00:00Z"))
+    expect(pending).to_have_text("3")
+    expect(page.locator(".wall-pods .wall-name").first).to_have_text("ml/another")
+    site.scene.web.doctor.look()
+    expect(page.locator("#worst")).to_contain_text("ml/absent does not exist")
+    assert page.evaluate(places) == before
+    page.close()
+
+
+def test_a_wall_that_is_not_live_any_more_is_seen_to_be(browser: Browser, show: Show) -> None:
+    site = show(pages.scene())
+    page = site.open(browser, WALL, viewport={"width": 1920, "height": 1080})
+    colour = "getComputedStyle(document.querySelector('.top')).backgroundColor"
+    before = page.evaluate(colour)
+    site.stop()
+    expect(page.locator("#live-state")).to_contain_text("not live")
+    assert page.evaluate(colour) != before
+    page.close()
+
+
+def test_a_list_on_a_wall_fits_on_it(browser: Browser, show: Show) -> None:
+    scene = pages.scene()
+    scene.put(*(build.pod(f"job-{i}", "ml", claims={"gpu": "train-gpu"}) for i in range(12)))
+    site = show(scene)
+    page = site.open(browser, "/pods?kiosk=1", viewport={"width": 1920, "height": 1080})
+    rows = page.locator("table.pods tbody tr")
+    expect(rows).to_have_count(6)
+    expect(rows.last).to_be_in_viewport(ratio=1)
+    page.close()
+
+
+def test_the_line_of_a_pod_is_redrawn_where_it_is(browser: Browser, show: Show) -> None:
+    site = show(pages.scene())
+    page = site.open(browser, "/pods", viewport={"width": 1366, "height": 800})
+    line = page.locator("tr", has_text="train").first.locator(".trail")
+    place = """e => { const box = e.getBoundingClientRect(), cell = e.closest('td').getBoundingClientRect()
+      return [box.width, box.height, Math.round(cell.right - box.right), Math.round(box.top - cell.top)] }"""
+    before, said = line.evaluate(place), line.get_attribute("aria-label") or ""
+    assert "4 all the time" in said
+    site.scene.put(build.node("node-0", labels={"zone": "a"}, unschedulable=True))
+    expect(line).not_to_have_attribute("aria-label", said)
+    assert line.evaluate(place) == before
+    assert site.complaints == []
+    page.close()
+
+
+def test_no_other_page_sticks_out_of_a_wall(browser: Browser, show: Show) -> None:
+    site = show(pages.scene())
+    page = site.open(browser, WALL, viewport={"width": 1920, "height": 1080})
+    for line in pages.served():
+        page.goto(f"{site.url}{line.path}{'&' if '?' in line.path else '?'}kiosk=1")
+        assert page.evaluate(OUTSIDE) == [], line.path
+    page.close()

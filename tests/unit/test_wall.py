@@ -1,0 +1,136 @@
+"""The overview on a wall: large facts in fixed places, the longest wait first, and nothing invented."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import html5lib
+import pytest
+from django.test import Client
+
+from dradash.reader import current
+from dradash.reader.moment import show
+from dradash.scheduling.verdict import ActsNext, Outcome
+from dradash.store.model import SyncState
+from dradash.web.presenters import wall
+from dradash.web.presenters.query import WALL_ROWS
+from tests import build, pages
+from tests.scene import Scene
+from tests.unit import html
+from tests.unit.test_presenters_lists import World
+
+OLD = build.pod("old", "ml", created="2026-11-30T03:00:00Z")
+NEW = build.pod("new", "ml", created="2026-11-30T03:30:00Z")
+HELD = build.pod("held", "ml", created="2026-11-30T01:00:00Z")
+BOUND = build.pod("bound", "ml", node="node-0", created="2026-11-30T01:00:00Z")
+FIRST = build.pod("first", "ml", created="2026-11-30T02:00:00Z")
+
+
+@pytest.fixture
+def scene() -> Iterator[Scene]:
+    made = pages.scene()
+    made.look()
+    current.use(made.web)
+    yield made
+    current.use(None)
+
+
+def get(path: str) -> str:
+    response = Client().get(path)
+    assert response.status_code == 200
+    page = response.content.decode()
+    assert html.read(page).faults == []
+    html5lib.HTMLParser(strict=True).parse(page)
+    return page
+
+
+def test_each_outcome_has_its_place_and_counts_what_waits() -> None:
+    person = ActsNext(who="admin", what="Create the claim.")
+    world = World(
+        OLD,
+        NEW,
+        HELD,
+        BOUND,
+        FIRST,
+        verdicts=(
+            build.verdict(OLD, Outcome.BLOCKED, acts_next=person),
+            build.verdict(NEW, Outcome.WAITING),
+            build.verdict(HELD, Outcome.GATED),
+            build.verdict(BOUND, Outcome.BOUND),
+        ),
+    )
+    view = wall.present(world)
+    assert (view.pending, view.person) == (4, 1)
+    assert {t.chip.text: t.count for t in view.tiles} == {
+        "Blocked": 1,
+        "Unschedulable": 0,
+        "Error": 0,
+        "Unknown": 0,
+        "Waiting": 1,
+        "Schedulable": 0,
+        "Gated": 1,
+        "Not judged yet": 1,
+    }
+    assert sum(t.count for t in view.tiles) == view.pending
+    assert [p.name for p in view.pods] == ["first", "old", "new"]
+    assert view.pods[1].actor is not None
+    assert (view.pods[1].actor.who, view.pods[0].actor) == ("admin", None)
+
+
+def test_what_has_no_room_is_counted() -> None:
+    many = [build.pod(f"p{i:02}", "ml") for i in range(wall.PODS + 5)]
+    view = wall.present(World(*many))
+    assert (len(view.pods), view.more) == (wall.PODS, 5)
+
+
+def test_the_same_trouble_is_told_once_with_how_often_and_the_oldest_case(scene: Scene) -> None:
+    many = [
+        build.pod(f"lost-{i}", "ml", claims={"gpu": f"none-{i}"}, created=f"2026-11-30T03:0{i}:00Z") for i in (3, 2)
+    ]
+    scene.put(*many)
+    scene.look()
+    report = scene.web.doctor.look(build.NOW + 3600)
+    troubles = {t.row.code: t for t in wall.worst(report.findings)}
+    assert troubles["claim-missing"].count == 2
+    assert troubles["claim-missing"].row.since == min(f.since for f in report.findings if f.code == "claim-missing")
+    assert [t.row.chip.text for t in troubles.values()] == sorted(t.row.chip.text for t in troubles.values())
+    assert "2 \u00d7 Claim does not exist" in get("/?kiosk=1")
+
+
+@pytest.mark.parametrize("state", ["unknown", "notServed", "forbidden", "syncing"])
+def test_unknown_pods_are_not_no_pods(state: str) -> None:
+    world = World()
+    world.sync["pods"] = SyncState("pods", state)
+    assert wall.present(world) == wall.WallView(None, None, (), (), 0)
+
+
+def test_the_wall_says_who_must_act_what_is_found_and_how_old_it_is(scene: Scene) -> None:
+    scene.web.doctor.look(build.NOW + 3600)
+    page = get("/?kiosk=1")
+    for words in ("Need a person", "Waiting longest", "ml/</span>train", "must act for", "Findings", "Data read"):
+        assert words in page, words
+    assert re.search(r'class="wall"', page)
+    assert 'class="wall"' not in get("/")
+
+
+def test_the_wall_of_a_past_moment_is_as_it_was_then(scene: Scene) -> None:
+    then = scene.now
+    scene.now += 100.0
+    scene.delete(pages.TRAIN)
+    scene.look()
+    assert "ml/</span>train" in get(f"/?kiosk=1&at={show(then + 50)}")
+    assert "ml/</span>train" not in get("/?kiosk=1")
+
+
+def test_an_empty_wall_says_so(scene: Scene) -> None:
+    scene.delete(pages.TRAIN, pages.NEW)
+    scene.look()
+    assert "No pod that uses claims is waiting." in get("/?kiosk=1")
+
+
+def test_a_list_on_a_wall_has_as_many_rows_as_fit(scene: Scene) -> None:
+    scene.put(*(build.pod(f"p{i:02}", "ml", claims={"gpu": "none"}) for i in range(30)))
+    scene.look()
+    assert get("/pods?kiosk=1").count('<th scope="row" data-label="Pod">') == WALL_ROWS
+    assert get("/pods").count('<th scope="row" data-label="Pod">') == 32
