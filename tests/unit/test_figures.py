@@ -43,10 +43,10 @@ def test_only_a_verdict_that_says_something_else_is_counted_as_changed() -> None
 def test_a_pod_whose_judging_raises_is_counted_as_failed() -> None:
     scene = _scene()
 
-    def poisoned(pod: Pod, cluster: Cluster, revision: int) -> Evaluation:
+    def poisoned(pod: Pod, cluster: Cluster, revision: int, *, now: float) -> Evaluation:
         if pod.name == "p":
             raise RuntimeError("poison")
-        return evaluate(pod, cluster, revision)
+        return evaluate(pod, cluster, revision, now=now)
 
     scene.model.mark_due(scene.epoch, [DuePod("ml/p", scene.model.revision())])
     Judge(scene.model, lambda: scene.now, evaluate=poisoned).judge(scene.model.take_due(scene.now, 5, 1.0))

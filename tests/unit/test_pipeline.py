@@ -18,6 +18,7 @@ from dradash.pipeline.judge import Judge
 from dradash.pipeline.leader import Leader
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.evaluate import evaluate
+from dradash.scheduling.generation import Generation
 from dradash.scheduling.verdict import Agreement, Evaluation, Outcome, Verdict
 from dradash.store.memory import MemoryModel
 from dradash.store.model import StaleEpoch
@@ -85,9 +86,9 @@ def test_a_pod_is_unknown_until_all_kinds_that_it_depends_on_are_read(bench: Ben
     bench.work()
     assert bench.verdict().outcome is Outcome.UNKNOWN
     assert "nodes unknown" in bench.verdict().sentence
-    bench.synced(*JUDGED_BY[:-1])
+    bench.synced(*JUDGED_BY[Generation.CLASSIC][:-1])
     assert bench.work() == []
-    bench.synced(JUDGED_BY[-1])
+    bench.synced(JUDGED_BY[Generation.CLASSIC][-1])
     assert bench.work() == ["default/p"]
     assert bench.verdict().sentence == "no nodes available to schedule pods"
 
@@ -150,10 +151,10 @@ def test_since_stays_while_the_verdict_says_the_same(bench: Bench) -> None:
 def test_a_pod_whose_judging_raises_gets_an_error_and_the_others_go_on(
     bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def broken(pod: Pod, cluster: Cluster, revision: int) -> Evaluation:
+    def broken(pod: Pod, cluster: Cluster, revision: int, *, now: float) -> Evaluation:
         if pod.name == "p":
             raise ZeroDivisionError("a bug")
-        return evaluate(pod, cluster, revision)
+        return evaluate(pod, cluster, revision, now=now)
 
     bench.judge = Judge(bench.model, lambda: bench.now, broken)
     bench.synced()

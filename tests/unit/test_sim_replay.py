@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from dradash.informer.recording import BadRecording, read
-from dradash.kinds.registry import KINDS
 from dradash.sim import replay
 from dradash.sim.actors import Clock
 from dradash.sim.apiserver import APIServer
 from dradash.sim.replay import Recorded
+from dradash.sim.resources import served
 from dradash.sim.simulation import recorded, running
 from tests import build, simworld
 
@@ -172,7 +172,11 @@ def test_a_file_that_breaks_while_it_is_played_leaves_what_came_before(
     assert any("r.jsonl:2: " in r.getMessage() for r in caplog.records)
 
 
-def test_a_recording_of_other_versions_is_no_cluster_that_serves_ours() -> None:
-    structured = RECORDING.with_name("structured-1.36.jsonl")
-    assert set(replay.kinds(structured)) == {"pods", "nodes", "namespaces", "events"}
-    assert set(replay.kinds(RECORDING)) == set(KINDS)
+def test_the_kinds_that_the_recorded_cluster_served_are_served_again_and_no_others() -> None:
+    core = {"pods", "nodes", "namespaces", "events"}
+    both = {"resourceclaims", "resourceclaimtemplates"}
+    structured = served(versions=replay.versions(RECORDING.with_name("structured-1.36.jsonl")))
+    assert {r.plural for r in structured} == core | both | {"deviceclasses", "resourceslices"}
+    assert {r.versions for r in structured if r.group} == {("v1",)}
+    classic = served(versions=replay.versions(RECORDING))
+    assert {r.plural for r in classic} == core | both | {"resourceclasses", "podschedulingcontexts"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -12,7 +13,8 @@ from dradash.kinds.registry import decode
 from dradash.kinds.resourceslice import ResourceSlice
 from dradash.scheduling.structured.allocator import Allocator, SearchCut
 from dradash.scheduling.structured.claimwrites import held
-from dradash.scheduling.structured.devices import AllocatedState, AllocationError, DeviceID, allocated_state
+from dradash.scheduling.structured.devices import AllocationError
+from dradash.scheduling.structured.inventory import Inventory
 
 Raw = dict[str, Any]
 DRIVER = "gpu.example.com"
@@ -52,20 +54,23 @@ def pool(*devices: Raw, name: str = "pool", generation: int = 1, count: int = 1,
 
 
 def allocate(
-    claims: list[Raw], slices: list[Raw], state: AllocatedState | None = None, selectors: list[str] | None = None
+    claims: list[Raw], slices: list[Raw], taken: Iterable[Raw] = (), selectors: list[str] | None = None
 ) -> list[list[str]] | None:
     """Names of the devices of each claim."""
     spec = {"selectors": [{"cel": {"expression": e}} for e in selectors or ()]}
     device_class = decode(DeviceClass, {"metadata": {"name": "gpu"}, "spec": spec})
-    allocator = Allocator(
-        state or AllocatedState(), {"gpu": device_class}, [decode(ResourceSlice, s) for s in slices], steps=5000
-    )
+    holders = {str(i): held(c).claim for i, c in enumerate(taken)}
+    inventory = Inventory([decode(ResourceSlice, s) for s in slices], holders)
+    allocator = Allocator(inventory, {"gpu": device_class}, steps=5000)
     found = allocator.allocate(NODE, [held(c).claim for c in claims])
     return None if found is None else [[r["device"] for r in f["devices"].get("results", ())] for f in found]
 
 
-def in_use(*names: str) -> AllocatedState:
-    return AllocatedState(devices={DeviceID(DRIVER, "pool", n) for n in names})
+def in_use(*names: str) -> list[Raw]:
+    """A claim that holds these devices."""
+    holder = claim(request(count=len(names)), name="holder")
+    results = [{"request": "req", "driver": DRIVER, "pool": "pool", "device": n} for n in names]
+    return [holder | {"status": {"allocation": {"devices": {"results": results}}}}]
 
 
 def test_the_first_free_devices_are_taken_in_order() -> None:
@@ -187,8 +192,7 @@ def test_allocations_in_the_cluster_count() -> None:
     taken = claim(request(), name="taken")
     result = {"request": "req", "driver": DRIVER, "pool": "pool", "device": "a"}
     taken["status"] = {"allocation": {"devices": {"results": [result, {**result, "device": "b", "adminAccess": True}]}}}
-    state = allocated_state([held(taken).claim])
-    assert allocate([claim(request())], [pool(device("a"), device("b"))], state) == [["b"]]
+    assert allocate([claim(request())], [pool(device("a"), device("b"))], [taken]) == [["b"]]
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,7 @@ def driver_of(claim: ResourceClaim, cluster: Cluster) -> str:
 
 def claims_of(driver: str, cluster: Cluster) -> set[str]:
     """Keys of the claims that the driver is in charge of (see driver_of). Costs its own claims and the classes."""
-    keys = set(cluster.claims_by_driver.members(driver))
+    keys = {k for k in cluster.claims_by_driver.members(driver) if k in cluster.claims}
     for name, resource_class in cluster.classes.items():
         if resource_class.driver_name == driver:
             claims = cluster.claims_by_class.members(name)
