@@ -52,7 +52,7 @@ class Bench:
         self.woken += 1
 
     def synced(self, *kinds: str, state: str = "synced") -> None:
-        for kind in kinds or JUDGED_BY:
+        for kind in kinds or JUDGED_BY[Generation.CLASSIC]:
             self.ingest.sync(KindState(kind, state=state))
 
     def put(self, *objects: build.Obj) -> None:
@@ -305,7 +305,7 @@ class InformerTwin:
         self._sink, self._objects = sink, objects
 
     def start(self) -> None:
-        for kind in JUDGED_BY:
+        for kind in JUDGED_BY[Generation.CLASSIC]:
             items = {build.key(o): build.raw(o) for o in self._objects if build.plural(o) == kind}
             self._sink.replace(kind, items, "1")
             self._sink.sync(KindState(kind, state="synced"))
