@@ -12,7 +12,7 @@ import msgspec
 from dradash.kinds.pod import Pod
 from dradash.kinds.registry import KINDS
 from dradash.offline.documents import Listed
-from dradash.scheduling.classic.claims import claim_name
+from dradash.scheduling.claimname import claim_name
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.rfc3339 import seconds
 

@@ -13,7 +13,8 @@ from dradash.kinds.pod import Pod
 from dradash.kinds.registry import KINDS
 from dradash.offline.dump import Dump
 from dradash.scheduling.agreement import agreement, last_words
-from dradash.scheduling.classic.claims import claim_name, driver_of
+from dradash.scheduling.claimname import claim_name
+from dradash.scheduling.classic.claims import driver_of
 from dradash.scheduling.classic.invariants import broken
 from dradash.scheduling.classic.negotiation import SeenClaim, SeenContext, negotiate
 from dradash.scheduling.cluster import Cluster

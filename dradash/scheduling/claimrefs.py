@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dradash.kinds import deviceclaim
 from dradash.kinds.pod import Pod, PodResourceClaim
-from dradash.scheduling.classic.claims import claim_name, driver_of
+from dradash.scheduling.claimname import claim_name
+from dradash.scheduling.classic.claims import driver_of
 from dradash.scheduling.classic.claimstate import MISSING, claim_state
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.structured.claimstate import device_claim_state, drivers_of

@@ -11,7 +11,8 @@ from dradash.kinds import deviceclaim
 from dradash.kinds.claim import ResourceClaim
 from dradash.kinds.meta import is_controlled_by
 from dradash.kinds.pod import Pod, PodResourceClaim
-from dradash.scheduling.classic.claims import claim_name, driver_of
+from dradash.scheduling.claimname import claim_name
+from dradash.scheduling.classic.claims import driver_of
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.verdict import ActsNext
 

@@ -19,7 +19,8 @@ from dradash.kinds.claim import IMMEDIATE, WAIT_FOR_FIRST_CONSUMER, ResourceClai
 from dradash.kinds.meta import is_controlled_by
 from dradash.kinds.pod import Pod
 from dradash.kinds.schedulingcontext import NODE_LIST_MAX_SIZE, PodSchedulingContext
-from dradash.scheduling.classic.claims import claim_name, is_for_pod
+from dradash.scheduling.claimname import claim_name
+from dradash.scheduling.classic.claims import is_for_pod
 from dradash.scheduling.classic.publish import CONTEXTS, status_for_claim
 from dradash.scheduling.cluster import Cluster
 from dradash.sim.actors import Actor, Change, Clock

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from dradash.kinds.claim import IMMEDIATE, ResourceClaim
 from dradash.kinds.pod import Pod
+from dradash.scheduling.claimname import claim_name
 from dradash.scheduling.classic import plugin
 from dradash.scheduling.classic.attempt import Attempt
-from dradash.scheduling.classic.claims import can_be_reserved, claim_name, driver_of, is_reserved_for_pod
+from dradash.scheduling.classic.claims import can_be_reserved, driver_of, is_reserved_for_pod
 from dradash.scheduling.classic.publish import status_for_claim
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.unblocking import NOBODY, holders, open_gates, unblock

@@ -10,17 +10,10 @@ import msgspec
 
 from dradash.kinds.claim import ResourceClaim
 from dradash.kinds.meta import is_controlled_by
-from dradash.kinds.pod import Pod, PodResourceClaim
+from dradash.kinds.pod import Pod
+from dradash.scheduling.claimname import ClaimName, claim_name
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.gotext import quote
-
-
-class ClaimName(msgspec.Struct, frozen=True):
-    """Result of resourceclaim.Name: no name and no error means that the pod runs without that claim."""
-
-    name: str | None = None
-    must_check_owner: bool = False
-    error: str = ""
 
 
 class FoundClaim(msgspec.Struct, frozen=True):
@@ -33,19 +26,6 @@ class Lookup(msgspec.Struct, frozen=True):
 
     found: tuple[FoundClaim, ...]
     error: str = ""
-
-
-def claim_name(pod: Pod, entry: PodResourceClaim) -> ClaimName:
-    """resourceclaim.Name."""
-    if entry.claim_name is not None:
-        return ClaimName(entry.claim_name)
-    if entry.template_name is not None:
-        for status in pod.status.resource_claim_statuses:
-            if status.name == entry.name:
-                return ClaimName(status.resource_claim_name, must_check_owner=True)
-        return ClaimName(error=f'pod "{pod.namespace}/{pod.name}": ResourceClaim not created yet')
-    where = f'pod "{pod.namespace}/{pod.name}", spec.resourceClaim {quote(entry.name)}'
-    return ClaimName(error=f"{where}: none of the supported fields are set")
 
 
 def is_for_pod(pod: Pod, claim: ResourceClaim) -> str:

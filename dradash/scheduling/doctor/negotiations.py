@@ -8,7 +8,8 @@ from typing import Final
 from dradash.kinds.claim import ResourceClaim
 from dradash.kinds.pod import Pod
 from dradash.kinds.schedulingcontext import PodSchedulingContext
-from dradash.scheduling.classic.claims import claim_name, driver_of
+from dradash.scheduling.claimname import claim_name
+from dradash.scheduling.classic.claims import driver_of
 from dradash.scheduling.classic.invariants import Invariant, InvariantCode, Limits, broken
 from dradash.scheduling.classic.negotiation import SeenContext
 from dradash.scheduling.classic.standing import stood

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from dradash.kinds.pod import Pod
-from dradash.scheduling.classic.claims import claim_name, is_reserved_for_pod
+from dradash.scheduling.claimname import claim_name
+from dradash.scheduling.classic.claims import is_reserved_for_pod
 from dradash.scheduling.doctor.exam import Exam, created, identity
 from dradash.scheduling.doctor.finding import Finding, Ref
 from dradash.scheduling.doctor.lasting import BLOCKED, DISAGREES, VERDICTS

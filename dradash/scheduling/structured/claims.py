@@ -8,17 +8,10 @@ import msgspec
 
 from dradash.kinds.deviceclaim import ResourceClaim
 from dradash.kinds.meta import is_controlled_by
-from dradash.kinds.pod import Pod, PodResourceClaim
+from dradash.kinds.pod import Pod
+from dradash.scheduling.claimname import ClaimName, claim_name
 from dradash.scheduling.gotext import quote
 from dradash.scheduling.structured.claimwrites import HeldClaim
-
-
-class ClaimName(msgspec.Struct, frozen=True):
-    """No name and no error: the pod runs without that claim."""
-
-    name: str | None = None
-    must_check_owner: bool = False
-    error: str = ""
 
 
 class Lookup(msgspec.Struct, frozen=True):
@@ -26,19 +19,6 @@ class Lookup(msgspec.Struct, frozen=True):
 
     found: tuple[HeldClaim, ...]
     error: str = ""
-
-
-def claim_name(pod: Pod, entry: PodResourceClaim) -> ClaimName:
-    """resourceclaim.Name."""
-    if entry.claim_name is not None:
-        return ClaimName(entry.claim_name)
-    if entry.template_name is not None:
-        for status in pod.status.resource_claim_statuses:
-            if status.name == entry.name:
-                return ClaimName(status.resource_claim_name, must_check_owner=True)
-        return ClaimName(error=f'pod "{pod.namespace}/{pod.name}": ResourceClaim not created yet')
-    where = f'pod "{pod.namespace}/{pod.name}", spec.resourceClaim {quote(entry.name)}'
-    return ClaimName(error=f"{where}: none of the supported fields are set")
 
 
 def is_for_pod(pod: Pod, claim: ResourceClaim) -> str:
