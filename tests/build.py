@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from dradash.kinds.meta import KubeObject
-from dradash.kinds.registry import KINDS, decode
+from dradash.kinds.registry import KINDS, read_object
 from dradash.scheduling import nodeset
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.effects import Effect
@@ -252,7 +252,7 @@ def raw(obj: Obj) -> bytes:
 
 
 def struct(obj: Obj) -> KubeObject:
-    return decode(KINDS[plural(obj)].struct, raw(obj))
+    return read_object(KINDS[plural(obj)], raw(obj))
 
 
 def cluster(*objects: Obj) -> Cluster:

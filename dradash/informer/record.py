@@ -28,6 +28,8 @@ from dradash.kinds.registry import KINDS, Kind, MalformedObject
 log = logging.getLogger(__name__)
 
 _GIVEN_UP: Final = frozenset({"forbidden", "notServed"})
+# Kinds that only one of the two generations of DRA has.
+ONE_GENERATION: Final = frozenset({"resourceclasses", "podschedulingcontexts", "deviceclasses", "resourceslices"})
 
 
 class _Reference(msgspec.Struct, rename="camel"):
@@ -260,12 +262,18 @@ def record(
     finally:
         informer.stop()
         writer.finish()
-    problems = {
+    return Summary(dict(writer.counts), dict(recorder.left_out), recorder.malformed, _problems(states.states))
+
+
+def _problems(states: Mapping[str, KindState]) -> dict[str, str]:
+    """A cluster that serves claims lacks the kinds of the other generation of DRA, as it should."""
+    claims = states.get("resourceclaims")
+    expected = ONE_GENERATION if claims is not None and claims.state not in _GIVEN_UP else frozenset()
+    return {
         state.kind: f"{state.state} ({state.error})" if state.error else state.state
-        for state in states.states.values()
-        if state.state != "synced"
+        for state in states.values()
+        if state.state != "synced" and not (state.state == "notServed" and state.kind in expected)
     }
-    return Summary(dict(writer.counts), dict(recorder.left_out), recorder.malformed, problems)
 
 
 def _wait(informer: Informer, writer: Writer, stop: threading.Event, seconds: float | None) -> None:

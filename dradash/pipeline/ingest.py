@@ -92,13 +92,13 @@ class Ingest:
             self._states[state.kind] = state.state
             if state.kind == "resourceclaims":
                 self._cluster.claims_version = state.version
-            if state.kind in _ALL_JUDGED_BY and (before in READ) != (state.state in READ) and self._all_told():
+            if state.kind in _ALL_JUDGED_BY and _bears(before) != _bears(state.state) and self._all_told():
                 self._reconsider.all_pods()
                 self._mark_due(self._reconsider.due())
 
     def _all_told(self) -> bool:
         """Each kind that verdicts depend on was read, or is known to be not readable."""
-        return all(self._states.get(kind, "unknown") not in ("unknown", "syncing") for kind in _ALL_JUDGED_BY)
+        return all(_bears(self._states.get(kind, "unknown")) is not None for kind in _ALL_JUDGED_BY)
 
     # --- writing ---------------------------------------------------------------------------------------------------
 
@@ -135,3 +135,8 @@ class Ingest:
             revision = self._model.revision()
             self._model.mark_due(self._epoch, [msgspec.structs.replace(pod, revision=revision) for pod in due])
             self._on_due()
+
+
+def _bears(state: str) -> bool | None:
+    """Whether a kind in this state can be judged by; None: that is not known yet."""
+    return None if state in ("unknown", "syncing") else state in READ

@@ -65,7 +65,7 @@ class SourceSuite:
         streams: list[WatchStream] = []
 
         def open_watch(resource_version: str, kind: Any = CLAIMS, timeout: int = 30) -> WatchStream:
-            stream = source.watch(kind, kind.versions[0], resource_version, timeout)
+            stream = source.watch(kind, V if kind is CLAIMS else "v1", resource_version, timeout)
             streams.append(stream)
             return stream
 

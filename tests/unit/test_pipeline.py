@@ -52,8 +52,15 @@ class Bench:
         self.woken += 1
 
     def synced(self, *kinds: str, state: str = "synced") -> None:
+        if not kinds:
+            self.without_structured()
         for kind in kinds or JUDGED_BY[Generation.CLASSIC]:
             self.ingest.sync(KindState(kind, state=state))
+
+    def without_structured(self) -> None:
+        """What the API server of a cluster with classic DRA says of the other generation's kinds."""
+        for kind in ("deviceclasses", "resourceslices"):
+            self.ingest.sync(KindState(kind, state="notServed"))
 
     def put(self, *objects: build.Obj) -> None:
         for obj in objects:
@@ -86,9 +93,20 @@ def test_a_pod_is_unknown_until_all_kinds_that_it_depends_on_are_read(bench: Ben
     bench.work()
     assert bench.verdict().outcome is Outcome.UNKNOWN
     assert "nodes unknown" in bench.verdict().sentence
+    bench.without_structured()
     bench.synced(*JUDGED_BY[Generation.CLASSIC][:-1])
     assert bench.work() == []
     bench.synced(JUDGED_BY[Generation.CLASSIC][-1])
+    assert bench.work() == ["default/p"]
+    assert bench.verdict().sentence == "no nodes available to schedule pods"
+
+
+def test_nothing_is_judged_before_the_kinds_of_the_other_generation_were_asked_for(bench: Bench) -> None:
+    bench.put(POD, build.claim("claim"))
+    bench.work()
+    bench.synced(*JUDGED_BY[Generation.CLASSIC])
+    assert bench.work() == []
+    bench.without_structured()
     assert bench.work() == ["default/p"]
     assert bench.verdict().sentence == "no nodes available to schedule pods"
 

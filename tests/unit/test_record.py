@@ -18,16 +18,18 @@ import pytest
 from dradash.informer.record import Summary, record
 from dradash.informer.recording import Row, Writer, read
 from dradash.informer.redact import Redactor
-from dradash.kinds.registry import KINDS
+from dradash.kinds.registry import KINDS, STRUCTURED
 from dradash.sim import kubeconfig
 from dradash.sim.apiserver import APIServer
 from dradash.sim.faults import Fault
 from dradash.sim.http import Application
 from dradash.sim.listener import Listener
+from dradash.sim.resources import served
 from dradash.sim.source import SimSource
 
 MANAGE = Path(__file__).parents[2] / "manage.py"
 CLAIM_PODS = {"resource": "pods", "name": "plain", "uid": "u"}
+CLASSIC = [resource.plural for resource in served()]  # what the server of most of these tests serves
 
 
 def pod(name: str, **spec: Any) -> dict[str, Any]:
@@ -113,7 +115,7 @@ Start = Callable[..., Recording]
 def test_lists_come_first_and_changes_follow(server: APIServer, start: Start) -> None:
     server.create("pods", claiming("p0"))
     recording = start()
-    for kind in KINDS:
+    for kind in CLASSIC:
         recording.out.wait_for(is_list(kind))
     server.create("pods", claiming("p1"))
     recording.out.wait_for(names("pods", "p1"))
@@ -122,14 +124,36 @@ def test_lists_come_first_and_changes_follow(server: APIServer, start: Start) ->
     summary = recording.end()
 
     rows = recording.out.rows()
-    assert {row["kind"] for row in rows[: len(KINDS)]} == set(KINDS)
-    assert all((row["t"], row["type"]) == (0, "LIST") for row in rows[: len(KINDS)])
+    assert {row["kind"] for row in rows[: len(CLASSIC)]} == set(CLASSIC)
+    assert all((row["t"], row["type"]) == (0, "LIST") for row in rows[: len(CLASSIC)])
     pods = next(row for row in rows if is_list("pods")(row))["object"]
     assert [item["metadata"]["name"] for item in pods["items"]] == ["p0"]
     assert pods["kind"] == "PodList"
     assert int(pods["metadata"]["resourceVersion"]) >= 1000
     assert summary.problems == {}
     assert "pods" in summary.text
+
+
+def test_a_cluster_of_today_is_recorded_without_the_kinds_of_the_older_generation(tmp_path: Path) -> None:
+    resources = served(versions=STRUCTURED)
+    recording = Recording(APIServer(seed=1, first_revision=1000, resources=resources))
+    for resource in resources:
+        recording.out.wait_for(is_list(resource.plural))
+    summary = recording.end()
+
+    rows = {row["kind"]: row["object"] for row in recording.out.rows() if row["type"] == "LIST"}
+    assert rows.keys() == {resource.plural for resource in resources}
+    assert rows["resourceslices"]["apiVersion"] == "resource.k8s.io/v1"
+    assert summary.problems == {}
+
+
+def test_a_cluster_without_dra_is_said_to_be_one() -> None:
+    recording = Recording(APIServer(seed=1, resources=served(versions=())))
+    recording.out.wait_for(is_list("pods"))
+    summary = recording.end()
+
+    assert summary.problems["resourceclaims"].startswith("notServed")
+    assert summary.problems["resourceslices"].startswith("notServed")
 
 
 def test_it_can_be_read_again(server: APIServer, start: Start, tmp_path: Path) -> None:
@@ -167,7 +191,7 @@ def test_a_pod_is_written_once_a_claim_is_reserved_for_it(server: APIServer, sta
     server.create("pods", pod("plain"))
     claim = server.create("resourceclaims", {"metadata": {"name": "c"}, "spec": {"resourceClassName": "gpu"}})
     recording = start()
-    for kind in KINDS:
+    for kind in CLASSIC:
         recording.out.wait_for(is_list(kind))
     claim["status"] = {"driverName": "d", "allocation": {"shareable": True}, "reservedFor": [CLAIM_PODS]}
     server.update("resourceclaims", claim, subresource="status")
@@ -178,7 +202,7 @@ def test_a_pod_is_written_once_a_claim_is_reserved_for_it(server: APIServer, sta
 def test_a_kind_that_is_forbidden_does_not_hold_the_recording_up(server: APIServer, start: Start) -> None:
     server.inject(Fault(fault="answer", kind="nodes", code=403, count=1))
     recording = start()
-    for kind in KINDS.keys() - {"nodes"}:
+    for kind in set(CLASSIC) - {"nodes"}:
         recording.out.wait_for(is_list(kind))
     server.create("pods", claiming("p1"))
     recording.out.wait_for(names("pods", "p1"))
@@ -190,7 +214,7 @@ def test_a_kind_that_is_forbidden_does_not_hold_the_recording_up(server: APIServ
 
 def test_a_relist_is_written_as_a_list_at_its_time(server: APIServer, start: Start) -> None:
     recording = start()
-    for kind in KINDS:
+    for kind in CLASSIC:
         recording.out.wait_for(is_list(kind))
     server.inject(Fault(fault="answer", kind="pods", code=410, verbs=("watch",)))
     server.inject(Fault(fault="drop_watches", kind="pods"))
@@ -247,15 +271,15 @@ def test_ctrl_c_ends_the_command_with_a_valid_file_and_a_summary(
     with command(str(path), "--kubeconfig", str(config)) as process:
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline and process.poll() is None:
-            if path.exists() and path.read_bytes().count(b'"LIST"') == len(KINDS):
+            if path.exists() and path.read_bytes().count(b'"LIST"') == len(CLASSIC):
                 break
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=20)
 
     assert process.returncode == 0, errors
-    assert [row.type for row in read(path)] == ["LIST"] * len(KINDS)
-    assert f"{len(KINDS)} rows written".encode() in errors
+    assert [row.type for row in read(path)] == ["LIST"] * len(CLASSIC)
+    assert f"{len(CLASSIC)} rows written".encode() in errors
     assert b"Traceback" not in errors
     assert b"ResourceWarning" not in errors
 
@@ -265,7 +289,7 @@ def test_a_recording_may_go_to_stdout(config: Path) -> None:
         out, errors = process.communicate(timeout=30)
 
     assert process.returncode == 0, errors
-    assert [json.loads(line)["type"] for line in out.splitlines()] == ["LIST"] * len(KINDS)
+    assert [json.loads(line)["type"] for line in out.splitlines()] == ["LIST"] * len(CLASSIC)
 
 
 def test_a_kubeconfig_that_is_not_there_is_one_clear_line(tmp_path: Path) -> None:
