@@ -6,115 +6,40 @@ kept or replaced consistently. Images, commands, environments, volumes, addresse
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
+from dradash.informer.devicerules import (
+    DEVICE_CLAIM,
+    DEVICE_CLASS_SPEC,
+    DEVICE_RESULTS,
+    DEVICE_STATUSES,
+    EXTENDED_CLAIM,
+    SLICE_SPEC,
+)
 from dradash.informer.pseudonyms import Pseudonyms
+from dradash.informer.redactionrules import (
+    CONDITIONS,
+    NODE_SELECTOR,
+    TERM,
+    Rule,
+    each,
+    fields,
+    group,
+    keep,
+    key,
+    labels,
+    metadata,
+    name,
+    quantities,
+    text,
+    uid,
+    value,
+    word,
+)
 from dradash.kinds.registry import MalformedObject
 
-Rule = Callable[[Pseudonyms, Any], Any]
-
-_QUANTITY: Final = re.compile(r"[+-]?[0-9.]+(?:[eE][+-]?[0-9]+|[a-zA-Z]{0,2})")
-
-
-def keep(_names: Pseudonyms, value: Any) -> Any:
-    """Numbers, booleans, times and constants of the API."""
-    return value
-
-
-def _of_text(change: Callable[[Pseudonyms, str], str]) -> Rule:
-    """Applies to a string; null and what is of a wrong type (malformed stays malformed) become null and 0."""
-
-    def rule(names: Pseudonyms, value: Any) -> Any:
-        if isinstance(value, str):
-            return change(names, value)
-        return None if value is None else 0
-
-    return rule
-
-
-def name(role: str) -> Rule:
-    return _of_text(lambda names, text: names.name(role, text))
-
-
-uid: Final = _of_text(Pseudonyms.uid)
-key: Final = _of_text(Pseudonyms.key)
-value: Final = name("value")
-group: Final = _of_text(Pseudonyms.domain)
-word: Final = _of_text(Pseudonyms.machine_word)
-text: Final = _of_text(Pseudonyms.text)
-prefix: Final = _of_text(lambda names, text: names.name("prefix", text.rstrip("-")) + "-" * text.endswith("-"))
-
-
-def each(rule: Rule) -> Rule:
-    def apply(names: Pseudonyms, value: Any) -> Any:
-        if isinstance(value, list):
-            return [rule(names, item) for item in value]
-        return None if value is None else 0
-
-    return apply
-
-
-def fields(**rules: Rule) -> Rule:
-    def apply(names: Pseudonyms, value: Any) -> Any:
-        if not isinstance(value, dict):
-            return None if value is None else 0
-        # Prose comes last: by then the names in it that stand in other fields are known by their role.
-        order = sorted((field for field in value if field in rules), key=lambda field: rules[field] is text)
-        done = {field: rules[field](names, value[field]) for field in order}
-        return {field: done[field] for field in value if field in done}
-
-    return apply
-
-
-def mapping(key_rule: Rule, value_rule: Rule) -> Rule:
-    def apply(names: Pseudonyms, value: Any) -> Any:
-        if not isinstance(value, dict):
-            return None if value is None else 0
-        return {key_rule(names, k): value_rule(names, v) for k, v in value.items()}
-
-    return apply
-
-
-def _quantity(_names: Pseudonyms, value: Any) -> Any:
-    return value if isinstance(value, int | float) or _QUANTITY.fullmatch(str(value)) else "0"
-
-
-_RESOURCE_NAMES: Final = _of_text(lambda names, text: names.key(text))
-quantities: Final = mapping(_RESOURCE_NAMES, _quantity)
-labels: Final = mapping(key, value)
-
-
-def metadata(role: str) -> Rule:
-    owner = fields(apiVersion=group, kind=keep, name=name("owner"), uid=uid, controller=keep, blockOwnerDeletion=keep)
-    return fields(
-        name=name(role),
-        generateName=prefix,
-        namespace=name("namespace"),
-        uid=uid,
-        resourceVersion=keep,
-        generation=keep,
-        creationTimestamp=keep,
-        deletionTimestamp=keep,
-        deletionGracePeriodSeconds=keep,
-        labels=labels,
-        annotations=labels,
-        finalizers=each(key),
-        ownerReferences=each(owner),
-    )
-
-
-_TERM: Final = fields(
-    matchExpressions=each(fields(key=key, operator=keep, values=each(value))),
-    matchFields=each(fields(key=key, operator=keep, values=each(name("node")))),
-)
-_NODE_SELECTOR: Final = fields(nodeSelectorTerms=each(_TERM))
-_CONDITIONS: Final = each(
-    fields(type=word, status=keep, reason=word, message=text, lastTransitionTime=keep, lastProbeTime=keep)
-)
 _PARAMETERS: Final = fields(apiGroup=group, kind=keep, name=name("parameters"), namespace=name("namespace"))
 
 _CONTAINERS: Final = each(
@@ -133,8 +58,8 @@ _POD_AFFINITY: Final = fields(
 )
 _AFFINITY: Final = fields(
     nodeAffinity=fields(
-        requiredDuringSchedulingIgnoredDuringExecution=_NODE_SELECTOR,
-        preferredDuringSchedulingIgnoredDuringExecution=each(fields(weight=keep, preference=_TERM)),
+        requiredDuringSchedulingIgnoredDuringExecution=NODE_SELECTOR,
+        preferredDuringSchedulingIgnoredDuringExecution=each(fields(weight=keep, preference=TERM)),
     ),
     podAffinity=_POD_AFFINITY,
     podAntiAffinity=_POD_AFFINITY,
@@ -163,18 +88,28 @@ _POD_SPEC: Final = fields(
 )
 _POD_STATUS: Final = fields(
     phase=keep,
-    conditions=_CONDITIONS,
+    conditions=CONDITIONS,
     qosClass=keep,
     startTime=keep,
     nominatedNodeName=name("node"),
     resourceClaimStatuses=each(fields(name=name("claim"), resourceClaimName=name("claim"))),
+    extendedResourceClaimStatus=EXTENDED_CLAIM,
 )
-_CLAIM_SPEC: Final = fields(resourceClassName=name("class"), parametersRef=_PARAMETERS, allocationMode=keep)
+# Of both generations: a claim has the fields of one.
+_CLAIM_SPEC: Final = fields(
+    resourceClassName=name("class"), parametersRef=_PARAMETERS, allocationMode=keep, devices=DEVICE_CLAIM
+)
 _CLAIM_STATUS: Final = fields(
     driverName=name("driver"),
     allocation=fields(
-        resourceHandles=each(fields(driverName=name("driver"))), availableOnNodes=_NODE_SELECTOR, shareable=keep
+        resourceHandles=each(fields(driverName=name("driver"))),
+        availableOnNodes=NODE_SELECTOR,
+        shareable=keep,
+        devices=DEVICE_RESULTS,
+        nodeSelector=NODE_SELECTOR,
+        allocationTimestamp=keep,
     ),
+    devices=DEVICE_STATUSES,
     reservedFor=each(fields(apiGroup=group, resource=keep, name=name("pod"), uid=uid)),
     deallocationRequested=keep,
 )
@@ -193,13 +128,15 @@ RULES: Final[dict[str, Rule]] = {
     "nodes": _object(
         "node",
         spec=fields(unschedulable=keep, taints=each(fields(key=key, value=value, effect=keep, timeAdded=keep))),
-        status=fields(capacity=quantities, allocatable=quantities, conditions=_CONDITIONS),
+        status=fields(capacity=quantities, allocatable=quantities, conditions=CONDITIONS),
     ),
     "namespaces": _object("namespace", status=fields(phase=keep)),
     "resourceclaims": _object("claim", spec=_CLAIM_SPEC, status=_CLAIM_STATUS),
     "resourceclasses": _object(
-        "class", driverName=name("driver"), parametersRef=_PARAMETERS, suitableNodes=_NODE_SELECTOR
+        "class", driverName=name("driver"), parametersRef=_PARAMETERS, suitableNodes=NODE_SELECTOR
     ),
+    "deviceclasses": _object("class", spec=DEVICE_CLASS_SPEC),
+    "resourceslices": _object("slice", spec=SLICE_SPEC),
     "resourceclaimtemplates": _object("template", spec=fields(metadata=metadata("claim"), spec=_CLAIM_SPEC)),
     "podschedulingcontexts": _object(
         "pod",

@@ -50,9 +50,20 @@ updated Updating use used user using v valid validation value values version vic
 waiting was watch way webhook were what where which while with without yet you your zone
 """
 
+_OF_DEVICES: Final = """
+actual after attribute attributes bool bools bytes called CEL clause compilation compile constraint converted cost
+counter currently deallocated deeply Device device DeviceClass devices double doubles dra duplicate duration durations
+during elsewhere encountered equal evaluated exceeds expression extended ExtendedResourceClaimStatus Failed finalizer
+formatting function gather google.protobuf.Duration google.protobuf.Timestamp here index indexes ints items known
+level limit lists mappings maps meantime message NaN negative nested nil NodeSelector non-negative number ordered
+overflow overload parse parsing pattern perform pool pools precision quantity range regexp repeated repeats repetition
+reservation resources ResourceSlice ResourceSlice.NodeSelector retrieve runtime satisfied selection semantic signable
+slice status.reservedFor stdlib strings substring such timestamp timestamps too type types unrecognized would
+"""
+
 # Names that every cluster has: they tell nothing, and code compares with them.
 WELL_KNOWN: Final = frozenset(_NAMES.split())
 
 # The words of kube-scheduler, the claim controller and the API server's validation. A message keeps these and nothing
 # else: a word that is in no message of Kubernetes itself may be anybody's secret.
-VOCABULARY: Final = frozenset(_WORDS.split())
+VOCABULARY: Final = frozenset((_WORDS + _OF_DEVICES).split())

@@ -20,7 +20,9 @@ from dradash.informer.vocabulary import VOCABULARY
 from dradash.kinds.registry import KINDS, MalformedObject
 from dradash.scheduling.replay import Replay
 
-CLASSIC = Path(__file__).parents[1] / "parity" / "data" / "classic-1.30.jsonl"
+DATA = Path(__file__).parents[1] / "parity" / "data"
+CLASSIC = DATA / "classic-1.30.jsonl"
+STRUCTURED = DATA / "structured-1.36.jsonl"
 
 SCHEDULING = Path(__file__).parents[2] / "dradash" / "scheduling"
 SAYING = (
@@ -30,6 +32,25 @@ SAYING = (
     "nodechecks.py",
     "nodeselector.py",
     "fiterror.py",
+    "structured/allocation.py",
+    "structured/allocator.py",
+    "structured/binding.py",
+    "structured/cel.py",
+    "structured/celeval.py",
+    "structured/celframe.py",
+    "structured/cellists.py",
+    "structured/celoperators.py",
+    "structured/celstrings.py",
+    "structured/celtime.py",
+    "structured/celvalues.py",
+    "structured/claims.py",
+    "structured/claimwrites.py",
+    "structured/devices.py",
+    "structured/extended.py",
+    "structured/plugin.py",
+    "structured/pools.py",
+    "structured/search.py",
+    "structured/selection.py",
 )
 
 
@@ -37,10 +58,10 @@ def redact(kind: str, obj: dict[str, Any], redactor: Redactor | None = None) -> 
     return json.loads((redactor or Redactor()).object(kind, json.dumps(obj).encode()))
 
 
-def redacted_rows() -> list[Row]:
+def redacted_rows(path: Path = CLASSIC) -> list[Row]:
     redactor = Redactor()
     rows = []
-    for row in read(CLASSIC):
+    for row in read(path):
         if row.type == "LIST":
             items = [redact(row.kind, item, redactor) for item in row.object["items"]]
             rows.append(Row(row.t, row.kind, row.type, row.object | {"items": items}))
@@ -59,8 +80,9 @@ def test_every_kind_has_rules() -> None:
     assert RULES.keys() == KINDS.keys()
 
 
-def test_a_redacted_recording_agrees_with_the_scheduler_as_the_original_does() -> None:
-    original, redacted = said(list(read(CLASSIC))), said(redacted_rows())
+@pytest.mark.parametrize("path", [CLASSIC, STRUCTURED])
+def test_a_redacted_recording_agrees_with_the_scheduler_as_the_original_does(path: Path) -> None:
+    original, redacted = said(list(read(path))), said(redacted_rows(path))
 
     assert len(original) > 5
     assert redacted == original
@@ -265,3 +287,105 @@ def test_a_malformed_field_is_not_let_through() -> None:
 def test_a_kind_without_rules_is_refused() -> None:
     with pytest.raises(MalformedObject, match="secrets"):
         Redactor().object("secrets", b"{}")
+
+
+# --- structured parameters -------------------------------------------------------------------------------------------
+
+
+def test_no_name_of_the_structured_recording_is_left() -> None:
+    text = json.dumps([row.object for row in redacted_rows(STRUCTURED)])
+
+    for private in ("team-a", "node-3", "zone-a", "example.com", "greedy", "registry", "sharing"):
+        assert private not in text, text[max(0, text.index(private) - 200) : text.index(private) + 50]
+
+
+def device_slice(**attributes: Any) -> dict[str, Any]:
+    device = {"name": "gpu-0", "attributes": attributes}
+    pool = {"name": "node-7", "generation": 3, "resourceSliceCount": 1}
+    return {"spec": {"driver": "gpu.corp.com", "pool": pool, "nodeName": "node-7", "devices": [device]}}
+
+
+def test_driver_pool_and_device_are_named_alike_in_slice_claim_and_expression() -> None:
+    redactor = Redactor()
+    of_slice = redact("resourceslices", device_slice(), redactor)["spec"]
+    result = {"request": "gpu/big", "driver": "gpu.corp.com", "pool": "node-7", "device": "gpu-0"}
+    claim = redact(
+        "resourceclaims",
+        {
+            "spec": {"devices": {"requests": [{"name": "gpu", "firstAvailable": [{"name": "big"}]}]}},
+            "status": {"allocation": {"devices": {"results": [result]}}, "devices": [{**result, "data": {"a": "x"}}]},
+        },
+        redactor,
+    )
+    selector = {"cel": {"expression": "device.driver == 'gpu.corp.com' // corp only"}}
+    cls = redact("deviceclasses", {"spec": {"selectors": [selector], "extendedResourceName": "corp.com/gpu"}}, redactor)
+    pod = redact(
+        "pods",
+        {"spec": {"containers": [{"resources": {"requests": {"corp.com/gpu": "1"}}}]}},
+        redactor,
+    )
+
+    chosen = claim["status"]["allocation"]["devices"]["results"][0]
+    assert chosen["driver"] == of_slice["driver"] != "gpu.corp.com"
+    assert chosen["pool"] == of_slice["pool"]["name"] == of_slice["nodeName"]
+    assert chosen["device"] == of_slice["devices"][0]["name"]
+    request = claim["spec"]["devices"]["requests"][0]
+    assert chosen["request"] == f"{request['name']}/{request['firstAvailable'][0]['name']}"
+    assert claim["status"]["devices"][0].keys() == {"driver", "pool", "device"}
+    assert cls["spec"]["selectors"][0]["cel"]["expression"] == f"device.driver == '{of_slice['driver']}' "
+    assert list(pod["spec"]["containers"][0]["resources"]["requests"]) == [cls["spec"]["extendedResourceName"]]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "GPU-6a5ffd4e-6d6c-4c1e-9f6e-0123456789ab",
+        "0000:3b:00.0",
+        "04:3f:72:aa:bb:cc",
+        "10.1.2.3",
+        "fe80::1",
+        "1320921063542",  # a whole number stays: selectors may compare it
+        "PCB7210X4471",
+        "rack7.corp.com",
+    ],
+)
+def test_what_identifies_a_device_is_replaced_on_both_sides_of_a_comparison(value: str) -> None:
+    redactor = Redactor()
+    found = redact("resourceslices", device_slice(id={"string": value}), redactor)
+    selector = {"cel": {"expression": f'device.attributes["gpu.corp.com"].id == "{value}"'}}
+    claim = {"spec": {"devices": {"requests": [{"exactly": {"selectors": [selector]}}]}}}
+    asked = redact("resourceclaims", claim, redactor)["spec"]["devices"]["requests"][0]["exactly"]["selectors"]
+
+    became = found["spec"]["devices"][0]["attributes"]["id"]["string"]
+    assert (became == value) is value.isdigit()
+    assert asked[0]["cel"]["expression"].endswith(f'id == "{became}"')
+
+
+@pytest.mark.parametrize("value", ["h100", "NVIDIA A100-SXM4-80GB", "535.104.05", "1.2.3-rc.beta", "107374182400Ki"])
+def test_models_versions_and_amounts_stay_as_selectors_ask_for_them(value: str) -> None:
+    assert Pseudonyms().of_device(value) == value
+
+
+def test_an_attribute_keeps_its_name_and_loses_its_domain() -> None:
+    names = Pseudonyms()
+    assert names.attribute("gpu.corp.com/numa") == f"{names.of_device('gpu.corp.com')}/numa" != "gpu.corp.com/numa"
+    assert names.attribute("resource.kubernetes.io/pcieRoot") == "resource.kubernetes.io/pcieRoot"
+
+
+def test_a_class_named_in_a_resource_is_named_as_the_class() -> None:
+    redactor = Redactor()
+    resources = {"requests": {"deviceclass.resource.kubernetes.io/corp-gpu": "1"}}
+    pod = redact("pods", {"spec": {"containers": [{"resources": resources}]}}, redactor)
+    cls = redact("deviceclasses", {"metadata": {"name": "corp-gpu"}}, redactor)
+    (resource,) = pod["spec"]["containers"][0]["resources"]["requests"]
+    assert resource == f"deviceclass.resource.kubernetes.io/{cls['metadata']['name']}"
+
+
+def test_a_v1beta1_request_and_device_are_redacted_as_the_later_ones_are() -> None:
+    request = {"name": "gpu", "deviceClassName": "corp-gpu", "count": 2, "allocationMode": "ExactCount"}
+    claim = redact("resourceclaims", {"spec": {"devices": {"requests": [request]}}})
+    assert claim["spec"]["devices"]["requests"][0]["count"] == 2
+    assert "corp" not in json.dumps(claim)
+    old = {"spec": {"devices": [{"name": "gpu-0", "basic": {"attributes": {"id": {"string": "10.1.2.3"}}}}]}}
+    device = redact("resourceslices", old)["spec"]["devices"][0]
+    assert device["basic"]["attributes"]["id"]["string"] == "id-x1"
