@@ -12,12 +12,23 @@ from dradash.api.asking import Ask
 from dradash.api.endpoint import Endpoint, Listing, listed, projected
 from dradash.api.findings import FindingRow, about
 from dradash.api.schemas import Json, Ref, Shape, page, ref, time_of, url
-from dradash.kinds.claim import ResourceClaim
-from dradash.reader.histories import seen_claims
+from dradash.reader.histories import claim_life
 from dradash.reader.world import World
-from dradash.scheduling.classic.claims import driver_of
-from dradash.scheduling.classic.claimstate import ClaimState, claim_flags, claim_state
-from dradash.scheduling.classic.negotiation import Turn, claim_turns
+from dradash.scheduling.claimfacts import (
+    BETWEEN,
+    AnyClaim,
+    available_on,
+    claims_of,
+    class_names_of,
+    classes_of,
+    drivers_in_charge,
+    flags_of,
+    is_allocated,
+    is_shareable,
+    state_of,
+)
+from dradash.scheduling.classic.claimstate import ClaimState
+from dradash.scheduling.classic.negotiation import Turn
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.nodetable import InvalidSelector
 from dradash.store.model import Change
@@ -46,7 +57,11 @@ class Place(Shape, frozen=True):
 
 
 class ClaimRow(Shape, frozen=True):
-    """flags: all that is true of it beside its state. pods: how many pods name it. place: null, not allocated."""
+    """flags: all that is true of it beside its state. pods: how many pods name it. place: null, not allocated.
+
+    With structured parameters a claim may ask for several classes and get devices of several drivers: resourceClass and
+    driver are then all of them, joined by ", "; classes and drivers have them one by one.
+    """
 
     namespace: str
     name: str
@@ -55,7 +70,9 @@ class ClaimRow(Shape, frozen=True):
     flags: tuple[str, ...]
     resource_class: str
     class_exists: bool
+    classes: tuple[str, ...]
     driver: str
+    drivers: tuple[str, ...]
     place: Place | None
     shareable: bool
     reserved_for: tuple[Consumer, ...]
@@ -92,16 +109,20 @@ class ClaimDetail(Shape, frozen=True):
 
 class Item(msgspec.Struct, frozen=True):
     key: str
-    claim: ResourceClaim
+    claim: AnyClaim
     state: ClaimState
-    driver: str
+    classes: tuple[str, ...]
+    drivers: tuple[str, ...]
+
+    @classmethod
+    def of(cls, key: str, claim: AnyClaim, cluster: Cluster) -> Item:
+        return cls(key, claim, state_of(claim), class_names_of(claim), drivers_in_charge(claim, cluster))
 
 
 def items(ask: Ask, world: World, keys: Iterable[str] | None) -> Iterator[Item]:
-    claims = world.cluster.claims
+    claims = claims_of(world.cluster)
     for key in claims if keys is None else [k for k in keys if k in claims]:
-        claim = claims[key]
-        item = Item(key, claim, claim_state(claim), driver_of(claim, world.cluster))
+        item = Item.of(key, claims[key], world.cluster)
         if _matches(item, ask):
             yield item
 
@@ -109,25 +130,25 @@ def items(ask: Ask, world: World, keys: Iterable[str] | None) -> Iterator[Item]:
 def _matches(item: Item, ask: Ask) -> bool:
     given = ask.params
     have = (
-        ("namespace", item.claim.namespace),
-        ("state", item.state),
-        ("class", item.claim.spec.resource_class_name),
-        ("driver", item.driver),
+        ("namespace", (item.claim.namespace,)),
+        ("state", (item.state,)),
+        ("class", item.classes),
+        ("driver", item.drivers),
     )
-    if any(name in given and given[name] != value for name, value in have):
+    if any(name in given and given[name] not in values for name, values in have):
         return False
     text = given.get("q", "").casefold()
-    return not text or text in item.key.casefold() or text in item.claim.spec.resource_class_name.casefold()
+    return not text or text in item.key.casefold() or any(text in c.casefold() for c in item.classes)
 
 
-def _place(claim: ResourceClaim, cluster: Cluster) -> Place | None:
-    allocation = claim.status.allocation
-    if allocation is None:
+def _place(claim: AnyClaim, cluster: Cluster) -> Place | None:
+    if not is_allocated(claim):
         return None
-    if allocation.available_on_nodes is None:
+    selector = available_on(claim)
+    if selector is None:
         return Place(everywhere=True, count=len(cluster.nodes), nodes=(), error=None)
     try:
-        nodes = cluster.nodes.matching(allocation.available_on_nodes)
+        nodes = cluster.nodes.matching(selector)
     except InvalidSelector as error:
         return Place(everywhere=False, count=0, nodes=(), error=str(error))
     count = nodes.bit_count()
@@ -137,21 +158,22 @@ def _place(claim: ResourceClaim, cluster: Cluster) -> Place | None:
 
 def row_of(item: Item, world: World) -> ClaimRow:
     claim, cluster = item.claim, world.cluster
-    status, class_name = claim.status, claim.spec.resource_class_name
     return ClaimRow(
         namespace=claim.namespace,
         name=claim.name,
         uid=claim.uid,
         state=str(item.state),
-        flags=claim_flags(claim),
-        resource_class=class_name,
-        class_exists=class_name in cluster.classes,
-        driver=item.driver,
+        flags=flags_of(claim),
+        resource_class=BETWEEN.join(item.classes),
+        class_exists=bool(item.classes) and all(c.exists for c in classes_of(claim, cluster)),
+        classes=item.classes,
+        driver=BETWEEN.join(item.drivers),
+        drivers=item.drivers,
         place=_place(claim, cluster),
-        shareable=status.allocation is not None and status.allocation.shareable,
+        shareable=is_shareable(claim),
         reserved_for=tuple(
             Consumer(resource=r.resource, name=r.name, uid=r.uid, alive=r.uid in cluster.pods_by_uid)
-            for r in status.reserved_for
+            for r in claim.status.reserved_for
         ),
         pods=len(cluster.pods_by_claim.members(item.key)),
         created=claim.metadata.creation_timestamp,
@@ -172,8 +194,8 @@ CLAIMS: Final = Listing(
         "ns": lambda i: i.claim.namespace,
         "claim": lambda i: i.claim.name,
         "state": lambda i: _ORDER[i.state],
-        "class": lambda i: i.claim.spec.resource_class_name,
-        "driver": lambda i: i.driver,
+        "class": lambda i: BETWEEN.join(i.classes),
+        "driver": lambda i: BETWEEN.join(i.drivers),
         "reserved": lambda i: len(i.claim.status.reserved_for),
         "created": lambda i: i.claim.metadata.creation_timestamp or "",
     },
@@ -190,23 +212,18 @@ def turn(of: Turn) -> TurnBody:
 
 def _life(entries: Sequence[Any], driver: str) -> tuple[TurnBody, ...]:
     """Newest first."""
-    turns: list[Turn] = []
-    before: ResourceClaim | None = None
-    for seen in seen_claims(entries):
-        turns += claim_turns(seen.at, before, seen.claim, driver=driver)
-        before = seen.claim
-    return tuple(turn(t) for t in reversed(turns))
+    return tuple(turn(t) for t in reversed(claim_life(entries, driver)))
 
 
 def detail(ask: Ask) -> Any:
     key, gone = ask.key, 0.0
     with ask.world() as world:
-        claim, raw = world.cluster.claims.get(key), world.cluster.raw[KIND].get(key, b"{}")
+        claim, raw = claims_of(world.cluster).get(key), world.cluster.raw[KIND].get(key, b"{}")
     if claim is None:
         claim, entry = ask.last(KIND, key)
         raw, gone = entry.object, entry.at
     with ask.world() as world:
-        item = Item(key, claim, claim_state(claim), driver_of(claim, world.cluster))
+        item = Item.of(key, claim, world.cluster)
         row, users = row_of(item, world), sorted(world.cluster.pods_by_claim.members(key))
     found = ClaimDetail(
         claim=row,
@@ -214,7 +231,7 @@ def detail(ask: Ask) -> Any:
         deleting=claim.metadata.deletion_timestamp,
         finalizers=claim.metadata.finalizers,
         pods=tuple(ref("pods", k) for k in users),
-        history=_life(ask.history(KIND, key), item.driver),
+        history=_life(ask.history(KIND, key), BETWEEN.join(item.drivers)),
         findings=about(ask, KIND, key),
         object=msgspec.json.decode(raw),
     )
@@ -230,7 +247,7 @@ ENDPOINTS: Final = (
         CLAIMS,
         params.text("namespace", "Only claims of this namespace.", "ml"),
         params.choice("state", "Only claims in this state.", map(str, ClaimState)),
-        params.text("class", "Only claims of this ResourceClass.", "gpu"),
+        params.text("class", "Only claims that ask for this ResourceClass or DeviceClass.", "gpu"),
         params.text("driver", "Only claims of this driver.", "gpu.example.com"),
         params.text("q", "Only claims whose key or class contains this text.", "train"),
     ),

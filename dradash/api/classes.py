@@ -17,6 +17,7 @@ from dradash.kinds.resourceclass import ResourceClass
 from dradash.problems import NOT_FOUND, Refusal
 from dradash.reader.drivers import DriverItem, driver_item, driver_items
 from dradash.reader.world import World
+from dradash.scheduling.claimfacts import classes_in
 from dradash.scheduling.classic.claimstate import claim_state
 from dradash.scheduling.nodetable import InvalidSelector
 from dradash.store.model import Change
@@ -122,7 +123,7 @@ def _waiting(world: World) -> Counter[str]:
     counts: Counter[str] = Counter()
     for key, pod in world.cluster.pods.items():
         verdict = world.verdicts.get(key) if pod.is_pending else None
-        counts.update({c.resource_class for c in verdict.claims} if verdict else ())
+        counts.update({n for c in verdict.claims for n in classes_in(c.resource_class)} if verdict else ())
     return counts
 
 

@@ -14,6 +14,7 @@ from dradash.api.endpoint import Endpoint, Listing, listed, projected
 from dradash.api.schemas import Json, Reason, Ref, Shape, page, reason, ref, time_of, url
 from dradash.kinds.node import Node
 from dradash.reader.world import World
+from dradash.scheduling.claimfacts import claims_of
 from dradash.scheduling.nodecounts import NodeCounts
 from dradash.scheduling.places import class_sets, places, slots_of
 from dradash.scheduling.verdict import NodeGroup, Verdict
@@ -99,7 +100,7 @@ def items(ask: Ask, world: World, keys: Iterable[str] | None) -> Iterator[Item]:
     slots = [s for s, _ in members]
     fit, refuse = _counts(ask, world)
     fits, refuses = fit.of_all(slots), refuse.of_all(slots)
-    claims = places(world.cluster.claims.items()).counts(table, members)
+    claims = places(claims_of(world.cluster).items()).counts(table, members)
     refusals = ask.here.follower.observations.drivers.refusals_by_node() if ask.at is None else {}
     for slot, node in members:
         passed = tuple(name for name, of in sets.items() if of >> slot & 1)
@@ -183,7 +184,7 @@ def detail(ask: Ask) -> Any:
     with ask.world() as world:
         item = next(iter(items(ask, world, (name,))), None)
         raw = world.cluster.raw[KIND].get(name, b"{}")
-        here = sorted(places(world.cluster.claims.items()).here(item.node, world.cluster.nodes)) if item else []
+        here = sorted(places(claims_of(world.cluster).items()).here(item.node, world.cluster.nodes)) if item else []
         bit, pending = world.cluster.nodes.named((name,)), list(_pending(world))
     if item is None:
         node, entry = ask.last(KIND, name)

@@ -16,6 +16,7 @@ from dradash.api.schemas import ROOT, Actor, Reason, Shape, actor, page, reasons
 from dradash.kinds.pod import Pod
 from dradash.reader.follower import Follower
 from dradash.reader.world import World
+from dradash.scheduling.claimfacts import classes_in
 from dradash.scheduling.reasons import codes_of
 from dradash.scheduling.verdict import Outcome, Verdict
 from dradash.store.model import VERDICTS, Change
@@ -118,7 +119,7 @@ def _matches(item: Item, ask: Ask) -> bool:
     if (reason := given.get("reason")) and reason not in codes_of(verdict) and not _says(verdict, reason):
         return False
     claims = verdict.claims if verdict else ()
-    if (name := given.get("class")) and all(c.resource_class != name for c in claims):
+    if (name := given.get("class")) and all(name not in classes_in(c.resource_class) for c in claims):
         return False
     if (driver := given.get("driver")) and all(c.driver != driver for c in claims):
         return False

@@ -91,6 +91,8 @@ _PAGES = {
     "podschedulingcontexts": "negotiations",
     "nodes": "nodes",
     "resourceclasses": "classes",
+    "deviceclasses": "deviceclasses",
+    "resourceslices": "slices",
     "drivers": "drivers",
 }
 

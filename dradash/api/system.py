@@ -15,7 +15,7 @@ from dradash.kinds.registry import KINDS
 from dradash.problems import UNAVAILABLE, Refusal
 from dradash.reader.talks import all_talks
 from dradash.reader.world import World
-from dradash.scheduling.classic.claimstate import claim_state
+from dradash.scheduling.claimfacts import claims_of, state_of
 from dradash.scheduling.reasons import REASONS, codes_of
 from dradash.store.model import StoreUnavailable, SyncState
 
@@ -129,7 +129,7 @@ def stats(ask: Ask) -> Any:
             outcomes=Counter(str(v.outcome) if v else NOT_JUDGED for v in pending),
             reasons=Counter(code for v in pending for code in codes_of(v)),
             actors=Counter(v.acts_next.who for v in pending if v),
-            claims=Counter(str(claim_state(c)) for c in world.cluster.claims.values()),
+            claims=Counter(str(state_of(c)) for c in claims_of(world.cluster).values()),
             negotiations=Counter(t.state for t in talks),
             findings=findings,
             disagreements=sum(v.agreement.agrees is False for v in pending if v),

@@ -10,8 +10,7 @@ from typing import Final
 import msgspec
 
 from dradash.reader.world import World
-from dradash.scheduling.classic.claims import driver_of
-from dradash.scheduling.classic.claimstate import claim_state
+from dradash.scheduling.claimfacts import claims_of, class_text, drivers_in_charge, is_allocated, state_of
 from dradash.scheduling.reasons import code_of
 from dradash.scheduling.verdict import Outcome, Verdict
 
@@ -56,6 +55,7 @@ def count(world: World, now: float, namespaces: Collection[str]) -> Counts:
     readable = {kind for kind, state in world.sync.items() if state.state in READABLE}
     counts = Counts({kind: len(raw) for kind, raw in world.cluster.raw.items() if kind in readable})
     drivers = {c.driver_name for c in world.cluster.classes.values() if c.driver_name}
+    drivers |= {s.spec.driver for s in world.cluster.inventory.slices.values()}
     if "pods" in readable:
         counts.pending = Counter()
         for key, pod in world.cluster.pods.items():
@@ -63,13 +63,13 @@ def count(world: World, now: float, namespaces: Collection[str]) -> Counts:
                 _pod(counts, pod.namespace, world.verdicts.get(key), now, namespaces)
     if "resourceclaims" in readable:
         counts.claims = Counter()
-        for claim in world.cluster.claims.values():
-            state = str(claim_state(claim))
-            counts.claims[state, claim.spec.resource_class_name] += 1
+        for claim in claims_of(world.cluster).values():
+            state = str(state_of(claim))
+            counts.claims[state, class_text(claim)] += 1
             if claim.namespace in namespaces:
                 counts.claims_in[claim.namespace, state] += 1
-            if claim.status.driver_name:
-                drivers.add(driver_of(claim, world.cluster))
+            if is_allocated(claim):
+                drivers.update(drivers_in_charge(claim, world.cluster))
     counts.drivers = frozenset(drivers)
     return counts
 

@@ -33,10 +33,19 @@ NAMES: Final = {
 OTHER_DRIVERS: Final = "other"  # as /metrics calls the drivers beyond its bound
 NAMESPACES: Final = "namespaces"
 CLASSES: Final = "resourceclasses"
+DEVICE_CLASSES: Final = "deviceclasses"
 DRIVERS: Final = "drivers"  # no kinds of the API: known by who names them
 FINDINGS: Final = "findings"  # their key is a code of the doctor
 # What has a page, and so is found by UID.
-KINDS_WITH_PAGES: Final = ("pods", "resourceclaims", "podschedulingcontexts", "nodes", CLASSES)
+KINDS_WITH_PAGES: Final = (
+    "pods",
+    "resourceclaims",
+    "podschedulingcontexts",
+    "nodes",
+    CLASSES,
+    DEVICE_CLASSES,
+    "resourceslices",
+)
 _KINDS: Final = {"pod": "pods", "claim": "resourceclaims", "node": "nodes", "class": CLASSES}
 _NAMESPACED: Final = ("pod", "claim")
 _MOST: Final = 300  # characters of one value
@@ -97,6 +106,8 @@ def named(asked: Mapping[str, str], world: World, heard: Container[str]) -> Iter
     name = asked.get("class", "")
     if name and name in world.cluster.claims_by_class:
         yield Found(CLASSES, name)  # the page of a class that claims name and that does not exist says so
+    if name and (name in world.cluster.claims_by_device_class or name in world.cluster.device_classes):
+        yield Found(DEVICE_CLASSES, name)
     if set(asked) == {"namespace"} and asked["namespace"] in world.cluster.raw[NAMESPACES]:
         yield Found(NAMESPACES, asked["namespace"])
 
@@ -132,5 +143,7 @@ def is_driver(name: str, world: World, heard: Container[str]) -> bool:
     """Whether a class or a claim names it, or it has been heard."""
     cluster = world.cluster
     if name in cluster.claims_by_driver or name in heard:
+        return True
+    if any(s.spec.driver == name for s in cluster.inventory.slices.values()):
         return True
     return any(c.driver_name == name for c in cluster.classes.values())

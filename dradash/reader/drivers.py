@@ -10,17 +10,20 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from dradash.kinds.claim import ResourceClaim
 from dradash.reader.debts import Debt, debts, debts_of, silent_since
 from dradash.reader.driverstats import DriverStats, Summary
 from dradash.reader.waits import Since
 from dradash.reader.world import World
-from dradash.scheduling.classic.claims import claims_of, driver_of
-from dradash.scheduling.classic.claimstate import claim_state
+from dradash.scheduling import claimfacts
+from dradash.scheduling.claimfacts import AnyClaim, drivers_in_charge, is_allocated, state_of
+from dradash.scheduling.classic.claims import claims_of
 
 
 class DriverItem(msgspec.Struct, frozen=True):
-    """claims: how many it is in charge of, by state. debts: the longest wait first. proven: it allocated a claim."""
+    """claims: how many it is in charge of, by state. debts: the longest wait first.
+
+    proven: it allocated a claim, or publishes devices.
+    """
 
     name: str
     classes: tuple[str, ...]
@@ -41,15 +44,17 @@ def driver_items(world: World, stats: DriverStats, now: float, waits: Since) -> 
     classes: defaultdict[str, list[str]] = defaultdict(list)
     for name, of in sorted(cluster.classes.items()):
         classes[of.driver_name].append(name)
-    claims: defaultdict[str, list[ResourceClaim]] = defaultdict(list)
-    for claim in cluster.claims.values():
-        claims[driver_of(claim, cluster)].append(claim)
+    claims: defaultdict[str, list[AnyClaim]] = defaultdict(list)
+    for claim in claimfacts.claims_of(cluster).values():
+        for driver in drivers_in_charge(claim, cluster):
+            claims[driver].append(claim)
+    publish = {s.spec.driver for s in cluster.inventory.slices.values()}
     owed = debts(world, waits)
-    records = {name: stats.summary(name, now) for name in {*classes, *claims, *stats.names()}}
+    records = {name: stats.summary(name, now) for name in {*classes, *claims, *publish, *stats.names()}}
     heard = {name for name, record in records.items() if record.heard}
     return [
-        _item(name, classes.get(name, ()), claims.get(name, ()), owed.get(name, ()), records[name])
-        for name in sorted({*classes, *claims, *heard} - {""})
+        _item(name, classes.get(name, ()), claims.get(name, ()), owed.get(name, ()), records[name], name in publish)
+        for name in sorted({*classes, *claims, *publish, *heard} - {""})
     ]
 
 
@@ -58,18 +63,26 @@ def driver_item(world: World, stats: DriverStats, name: str, now: float, waits: 
     cluster = world.cluster
     classes = sorted(n for n, of in cluster.classes.items() if of.driver_name == name)
     claims = [cluster.claims[key] for key in claims_of(name, cluster)]
+    device_claims = [c for k in cluster.claims_by_driver.members(name) if (c := cluster.device_claims.get(k))]
     record = stats.summary(name, now)
-    if not name or not (classes or claims or record.heard):
+    publishes = any(s.spec.driver == name for s in cluster.inventory.slices.values())
+    if not name or not (classes or claims or device_claims or publishes or record.heard):
         return None
-    return _item(name, classes, claims, debts_of(name, claims, world, waits), record)
+    owed = debts_of(name, claims, world, waits)
+    return _item(name, classes, (*claims, *device_claims), owed, record, publishes)
 
 
 def _item(
-    name: str, classes: Sequence[str], claims: Iterable[ResourceClaim], owed: Sequence[Debt], record: Summary
+    name: str,
+    classes: Sequence[str],
+    claims: Iterable[AnyClaim],
+    owed: Sequence[Debt],
+    record: Summary,
+    publishes: bool,
 ) -> DriverItem:
     states: Counter[str] = Counter()
-    proven = False
+    proven = publishes
     for claim in claims:
-        states[claim_state(claim)] += 1
-        proven = proven or claim.status.allocation is not None
+        states[state_of(claim)] += 1
+        proven = proven or is_allocated(claim)
     return DriverItem(name, tuple(classes), states, tuple(owed), record, proven)

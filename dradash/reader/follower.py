@@ -130,7 +130,7 @@ class Follower:
 
         What is replaced later is freed by its reference count all the same.
         """
-        if len(self._replica.cluster.claims) + len(self._replica.cluster.nodes) > SETTLED_OBJECTS:
+        if len(self._replica.cluster.objects("resourceclaims")) + len(self._replica.cluster.nodes) > SETTLED_OBJECTS:
             gc.freeze()
 
     def _observe(self, reloaded: bool) -> None:

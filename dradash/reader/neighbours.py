@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
+from dradash.kinds import deviceclaim
 from dradash.kinds.claim import ResourceClaim, ResourceClaimTemplate
 from dradash.kinds.pod import Pod
 from dradash.kinds.registry import KINDS, MalformedObject, read_object
 from dradash.scheduling.cluster import Cluster, claim_keys, template_keys
+from dradash.scheduling.structured.requests import class_names
 from dradash.store.model import SYNC, VERDICTS, ReadModel
 
 Name = tuple[str, str]
@@ -16,6 +18,7 @@ Name = tuple[str, str]
 CLAIMS: Final = "resourceclaims"
 TEMPLATES: Final = "resourceclaimtemplates"
 CLASSES: Final = "resourceclasses"
+DEVICE_CLASSES: Final = "deviceclasses"
 CONTEXTS: Final = "podschedulingcontexts"
 USERS: Final = 50  # of an object, whose histories are looked at
 GONE: Final = 300  # objects that are gone, whose last state is looked at for what it named
@@ -29,8 +32,13 @@ def names_of(obj: object) -> Iterator[Name]:
     elif isinstance(obj, ResourceClaim):
         yield CLASSES, obj.spec.resource_class_name
         yield from (("pods", f"{obj.namespace}/{ref.name}") for ref in obj.status.reserved_for)
+    elif isinstance(obj, deviceclaim.ResourceClaim):
+        yield from ((DEVICE_CLASSES, name) for name in class_names(obj.spec.devices))
+        yield from (("pods", f"{obj.namespace}/{ref.name}") for ref in obj.status.reserved_for)
     elif isinstance(obj, ResourceClaimTemplate):
         yield CLASSES, obj.spec.spec.resource_class_name
+    elif isinstance(obj, deviceclaim.ResourceClaimTemplate):
+        yield from ((DEVICE_CLASSES, name) for name in class_names(obj.spec.spec.devices))
 
 
 def last_states(model: ReadModel, names: Iterable[Name], end: float) -> Iterator[tuple[Name, object]]:
@@ -83,7 +91,8 @@ def _users(kind: str, key: str, cluster: Cluster) -> Iterable[str]:
         return cluster.pods_by_claim.members(key)
     if kind == TEMPLATES:
         return cluster.pods_by_template.members(key)
-    if kind == CLASSES:
-        claims = sorted(cluster.claims_by_class.members(key))[:USERS]
+    if kind in (CLASSES, DEVICE_CLASSES):
+        index = cluster.claims_by_class if kind == CLASSES else cluster.claims_by_device_class
+        claims = sorted(index.members(key))[:USERS]
         return {pod for claim in claims for pod in cluster.pods_by_claim.members(claim)}
     return ()

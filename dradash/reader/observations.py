@@ -44,8 +44,9 @@ class Observations:
             self.trails.feed(change.at, change.key, applied.new)
         elif change.kind == "podschedulingcontexts":
             self._context(change.at, change.key, applied.old, applied.new, cluster)
-        elif change.kind == "resourceclaims":
-            self._claim(change.at, change.key, applied.old, applied.new, cluster)
+        elif change.kind == "resourceclaims":  # with structured parameters it is the scheduler that allocates
+            old, new = (o if isinstance(o, ResourceClaim) else None for o in (applied.old, applied.new))
+            self._claim(change.at, change.key, old, new, cluster)
 
     def sample(self, world: World, now: float) -> None:
         if self.series.is_due(now):

@@ -17,6 +17,7 @@ from dradash.kinds.schedulingcontext import PodSchedulingContext
 from dradash.reader.lasted import Begun, marked
 from dradash.reader.waits import Since
 from dradash.reader.world import World
+from dradash.scheduling.claimfacts import claims_of
 from dradash.scheduling.classic.awaiting import Stage
 from dradash.scheduling.classic.negotiation import SeenContext
 from dradash.scheduling.cluster import Cluster
@@ -202,7 +203,7 @@ def missing_pods(cluster: Cluster, known: Observed) -> list[tuple[str, str]]:
     """(UID, key) of pods that claims are reserved for, which do not exist, and of which it is not known since when."""
     found = {
         (ref.uid, f"{claim.namespace}/{ref.name}")
-        for claim in cluster.claims.values()
+        for claim in claims_of(cluster).values()
         for ref in claim.status.reserved_for
         if ref.uid not in cluster.pods_by_uid and ref.uid not in known.gone
     }

@@ -8,11 +8,10 @@ from typing import Final
 
 import msgspec
 
-from dradash.kinds.claim import ResourceClaim
 from dradash.kinds.pod import Pod
 from dradash.kinds.registry import MalformedObject, decode
 from dradash.reader.world import World
-from dradash.scheduling.classic.claimstate import claim_state
+from dradash.scheduling.claimfacts import AnyClaim, claims_of, classes_in, read_claim, state_of
 from dradash.scheduling.verdict import Verdict
 from dradash.store.model import VERDICTS, Change
 from dradash.store.replica import decode_verdict
@@ -89,8 +88,8 @@ class _Counts:
         self._world = world
         self._pods: dict[str, Pod | None] = {}
         self._verdicts: dict[str, Verdict | None] = {}
-        self._claims: dict[str, ResourceClaim | None] = {}
-        self._by_state = Counter(str(claim_state(c)) for c in world.cluster.claims.values())
+        self._claims: dict[str, AnyClaim | None] = {}
+        self._by_state = Counter(str(state_of(c)) for c in claims_of(world.cluster).values())
         self._pending: Counter[str] = Counter()
         self._waiting: Counter[str] = Counter()
         for key in world.cluster.pods:
@@ -103,7 +102,7 @@ class _Counts:
     def undo(self, kind: str, key: str, before: bytes | None) -> None:
         try:
             if kind == "resourceclaims":
-                self._undo_claim(key, decode(ResourceClaim, before) if before else None)
+                self._undo_claim(key, read_claim(before) if before else None)
             elif kind == "pods":
                 pod = decode(Pod, before) if before else None
                 self._count(key, -1)
@@ -117,12 +116,12 @@ class _Counts:
         except (MalformedObject, msgspec.DecodeError):
             return  # nobody could count it then: the counts stay as they were after it
 
-    def _undo_claim(self, key: str, before: ResourceClaim | None) -> None:
-        after = self._claims[key] if key in self._claims else self._world.cluster.claims.get(key)
+    def _undo_claim(self, key: str, before: AnyClaim | None) -> None:
+        after = self._claims[key] if key in self._claims else claims_of(self._world.cluster).get(key)
         if after is not None:
-            self._by_state[str(claim_state(after))] -= 1
+            self._by_state[str(state_of(after))] -= 1
         if before is not None:
-            self._by_state[str(claim_state(before))] += 1
+            self._by_state[str(state_of(before))] += 1
         self._claims[key] = before
 
     def _count(self, key: str, by: int) -> None:
@@ -131,7 +130,7 @@ class _Counts:
             return
         verdict = self._verdicts[key] if key in self._verdicts else self._world.verdicts.get(key)
         self._pending[main_reason(verdict)] += by
-        for name in {c.resource_class for c in verdict.claims if c.resource_class} if verdict else ():
+        for name in {n for c in verdict.claims for n in classes_in(c.resource_class)} if verdict else ():
             self._waiting[name] += by
 
 

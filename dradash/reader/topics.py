@@ -5,10 +5,13 @@ from __future__ import annotations
 import hashlib
 from typing import Any, Final
 
+from dradash.kinds import deviceclaim
 from dradash.kinds.claim import ResourceClaim
 from dradash.kinds.event import Event
 from dradash.kinds.pod import Pod
+from dradash.kinds.resourceslice import ResourceSlice
 from dradash.scheduling.cluster import Cluster, claim_keys
+from dradash.scheduling.structured.devices import DeviceID
 from dradash.scheduling.verdict import Verdict
 from dradash.store.model import SYNC, VERDICTS
 from dradash.store.replica import Applied
@@ -23,6 +26,7 @@ NEGOTIATIONS: Final = "negotiations"
 NODES: Final = "nodes"
 CLASSES: Final = "classes"
 DRIVERS: Final = "drivers"
+DEVICES: Final = "devices"  # slices, pools, devices and device classes
 
 
 def pod(key: str) -> str:
@@ -57,19 +61,35 @@ def _of_context(applied: Applied, _: Cluster) -> set[str]:
 
 
 def _of_node(_: Applied, __: Cluster) -> set[str]:
-    return {NODES, CLASSES}
+    return {NODES, CLASSES, DEVICES}
 
 
 def _of_claim(applied: Applied, cluster: Cluster) -> set[str]:
     key = applied.change.key
     pods = {pod(p) for p in cluster.pods_by_claim.members(key)}
-    lists = {PODS, CLAIMS, NEGOTIATIONS, NODES, CLASSES, DRIVERS}
-    return {*lists, claim(key), *pods, *_reserving(applied, cluster)}
+    lists = {PODS, CLAIMS, NEGOTIATIONS, NODES, CLASSES, DRIVERS, DEVICES}
+    return {*lists, claim(key), *pods, *_reserving(applied, cluster), *_sharing(applied, cluster)}
 
 
 def _of_class(applied: Applied, cluster: Cluster) -> set[str]:
     lists = {PODS, CLAIMS, NODES, CLASSES, DRIVERS}
     return {*lists, *(claim(c) for c in cluster.claims_by_class.members(applied.change.key))}
+
+
+def _of_device_class(applied: Applied, cluster: Cluster) -> set[str]:
+    claims = cluster.claims_by_device_class.members(applied.change.key)
+    return {PODS, CLAIMS, DRIVERS, DEVICES, *(claim(c) for c in claims)}
+
+
+def _of_slice(applied: Applied, cluster: Cluster) -> set[str]:
+    """Claims show the devices that they hold as the slices publish them."""
+    devices = {
+        DeviceID(s.spec.driver, s.spec.pool.name, d.name)
+        for s in (applied.old, applied.new)
+        if isinstance(s, ResourceSlice)
+        for d in s.spec.devices
+    }
+    return {NODES, DRIVERS, DEVICES, *(claim(c) for d in devices for c in cluster.inventory.holders(d))}
 
 
 def _of_event(applied: Applied, _: Cluster) -> set[str]:
@@ -83,7 +103,7 @@ def _of_verdict(applied: Applied, _: Cluster) -> set[str]:
 
 
 def _of_sync(_: Applied, __: Cluster) -> set[str]:
-    return {PODS, CLAIMS, NEGOTIATIONS, NODES, CLASSES, DRIVERS}
+    return {PODS, CLAIMS, NEGOTIATIONS, NODES, CLASSES, DRIVERS, DEVICES}
 
 
 _BY_KIND: Final = {
@@ -92,6 +112,8 @@ _BY_KIND: Final = {
     "nodes": _of_node,
     "resourceclaims": _of_claim,
     "resourceclasses": _of_class,
+    "deviceclasses": _of_device_class,
+    "resourceslices": _of_slice,
     "events": _of_event,
     VERDICTS: _of_verdict,
     SYNC: _of_sync,
@@ -107,10 +129,21 @@ def _reserving(applied: Applied, cluster: Cluster) -> set[str]:
     uids = {
         ref.uid
         for obj in (applied.old, applied.new)
-        if isinstance(obj, ResourceClaim)
+        if isinstance(obj, ResourceClaim | deviceclaim.ResourceClaim)
         for ref in obj.status.reserved_for
     }
     return {pod(cluster.pods_by_uid[uid]) for uid in uids if uid in cluster.pods_by_uid}
+
+
+def _sharing(applied: Applied, cluster: Cluster) -> set[str]:
+    """Claims that hold a device which this one takes or gives back."""
+    devices = {
+        DeviceID(r.driver, r.pool, r.device)
+        for obj in (applied.old, applied.new)
+        if isinstance(obj, deviceclaim.ResourceClaim) and obj.status.allocation is not None
+        for r in obj.status.allocation.devices.results
+    }
+    return {claim(c) for d in devices for c in cluster.inventory.holders(d)}
 
 
 def _claims_in(pod_key: str, verdict: Any) -> set[str]:

@@ -90,8 +90,8 @@ class Waits:
                 self._saw(at, key, cluster)
             else:
                 self.negotiations.pop(key, None)
-        elif kind == CLAIMS:
-            self._claim(at, key, old, new)
+        elif kind == CLAIMS:  # with structured parameters no driver owes anything to a claim
+            self._claim(at, key, *(o if isinstance(o, ResourceClaim) else None for o in (old, new)))
             for pod in cluster.pods_by_claim.members(key):
                 self._saw(at, pod, cluster)
         elif kind == "pods":
@@ -105,7 +105,7 @@ class Waits:
         if context is not None:
             self.negotiations.setdefault(key, Waiting()).saw(at, context, claims_by_entry(key, cluster))
 
-    def _claim(self, at: float, key: str, old: Any, new: Any) -> None:
+    def _claim(self, at: float, key: str, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
         due = _due(at, self.dues.get(key), old, new)
         if due is None:
             self.dues.pop(key, None)

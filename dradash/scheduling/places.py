@@ -7,10 +7,10 @@ from typing import Final
 
 import msgspec
 
-from dradash.kinds.claim import ResourceClaim
 from dradash.kinds.node import Node
 from dradash.kinds.selectors import NodeSelector
 from dradash.scheduling import nodeset
+from dradash.scheduling.claimfacts import AnyClaim, available_on, is_allocated
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.nodecounts import NodeCounts
 from dradash.scheduling.nodeselector import NAME_FIELD
@@ -61,14 +61,13 @@ def _matching(selector: NodeSelector, nodes: NodeTable) -> int:
         return 0
 
 
-def places(claims: Iterable[tuple[str, ResourceClaim]]) -> Places:
+def places(claims: Iterable[tuple[str, AnyClaim]]) -> Places:
     """About 15 ms for 10,000 claims."""
     found = Places({}, {}, {}, [])
     for key, claim in claims:
-        allocation = claim.status.allocation
-        if allocation is None:
+        if not is_allocated(claim):
             continue
-        selector = allocation.available_on_nodes
+        selector = available_on(claim)
         if selector is None:
             found.everywhere.append(key)
         else:

@@ -173,8 +173,8 @@ def test_a_claim_says_where_it_is_available() -> None:
 
 
 def test_a_claims_driver_is_its_own_or_its_classs() -> None:
-    assert ROWS["held"].driver == "other.driver"
-    assert (ROWS["lost"].driver, ROWS["lost"].class_exists) == ("", False)
+    assert ROWS["held"].drivers == ("other.driver",)
+    assert (ROWS["lost"].drivers, [c.exists for c in ROWS["lost"].classes]) == ((), [False])
 
 
 def test_a_reservation_for_a_pod_that_is_not_there_is_marked() -> None:

@@ -33,6 +33,7 @@ class TurnKind(enum.StrEnum):
     CREATED = "Created"
     DELETING = "Deleting"
     DELETED = "Deleted"
+    REPORTED = "Reported"  # driver: a condition of a device, with structured parameters
 
 
 class SeenContext(msgspec.Struct, frozen=True):

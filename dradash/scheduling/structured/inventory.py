@@ -25,7 +25,7 @@ from dradash.scheduling.structured.devices import (
     amount,
     remove_capacity,
 )
-from dradash.scheduling.structured.pools import Pool, PoolID, gather_pools
+from dradash.scheduling.structured.pools import Pool, PoolID, concerning, gather_pools
 from dradash.scheduling.structured.reading import Reading
 from dradash.scheduling.structured.situations import Situation, Situations
 
@@ -199,8 +199,7 @@ class Inventory:
         """GatherPools for the node. Raises AllocationError, which ends the attempt."""
         known = self._pools.get(node.name)
         if known is None or known[0] is not node:
-            on_node = self._on_node.get(node.name, {}).values()
-            found = gather_pools((*on_node, *self._shared.values()), node, self._whole)
+            found = gather_pools(self._may_concern(node), node, self.slices_of)
             known = self._pools[node.name] = (node, found)
         return known[1]
 
@@ -214,8 +213,16 @@ class Inventory:
         self._situations.move_to_end(reading)
         return known.nodes(nodes)
 
-    def _whole(self, id_: PoolID) -> Iterable[ResourceSlice]:
+    def seen_from(self, node: Node) -> dict[PoolID, list[ResourceSlice]]:
+        """Of each pool, whatever its state, the slices that concern the node. Raises AllocationError."""
+        return concerning(self._may_concern(node), node)
+
+    def slices_of(self, id_: PoolID) -> Iterable[ResourceSlice]:
+        """All slices of the pool, of all generations and nodes."""
         return self._by_pool.get(id_, {}).values()
+
+    def _may_concern(self, node: Node) -> Iterable[ResourceSlice]:
+        return (*self._on_node.get(node.name, {}).values(), *self._shared.values())
 
 
 def is_local(item: ResourceSlice) -> bool:

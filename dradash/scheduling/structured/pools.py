@@ -64,12 +64,18 @@ def gather_pools(slices: Iterable[ResourceSlice], node: Node, whole: Whole) -> l
     The pools come in the order in which devices are tried: by driver and name, those with binding conditions last.
     Raises AllocationError, which ends the attempt.
     """
+    seen = concerning(slices, node)
+    pools = [pool for id_, found in seen.items() if (pool := _judged(id_, found, whole)) is not None]
+    return sorted(pools, key=lambda pool: (_has_binding_conditions(pool), pool.id))
+
+
+def concerning(slices: Iterable[ResourceSlice], node: Node) -> dict[PoolID, list[ResourceSlice]]:
+    """Of each pool the slices of the newest generation that concern the node. Raises AllocationError."""
     seen: dict[PoolID, list[ResourceSlice]] = {}
     for item in slices:
         if _concerns(item, node):
             _add(seen, item)
-    pools = [pool for id_, found in seen.items() if (pool := _judged(id_, found, whole)) is not None]
-    return sorted(pools, key=lambda pool: (_has_binding_conditions(pool), pool.id))
+    return seen
 
 
 def _concerns(item: ResourceSlice, node: Node) -> bool:
@@ -110,7 +116,7 @@ def _judged(id_: PoolID, found: list[ResourceSlice], whole: Whole) -> Pool | Non
     found.sort(key=lambda s: s.name)
     expected = found[0].spec.pool.resource_slice_count
     if len(found) == expected:
-        return _built(id_, found, None)
+        return built(id_, found, None)
     generation = found[0].spec.pool.generation
     newest: list[ResourceSlice] = []
     for item in whole(id_):
@@ -120,11 +126,11 @@ def _judged(id_: PoolID, found: list[ResourceSlice], whole: Whole) -> Pool | Non
             newest.append(item)
     if len(newest) != expected:
         return Pool(id_, is_incomplete=True)
-    return _built(id_, found, newest)
+    return built(id_, found, newest)
 
 
-def _built(id_: PoolID, found: list[ResourceSlice], whole: list[ResourceSlice] | None) -> Pool:
-    """buildPool."""
+def built(id_: PoolID, found: list[ResourceSlice], whole: list[ResourceSlice] | None) -> Pool:
+    """buildPool. `whole`: all slices of the generation, None if these are all."""
     here = [s for s in found if not s.spec.shared_counters]
     if duplicate := _duplicate(d.name for s in here for d in s.spec.devices):
         return Pool(id_, invalid_reason=f"duplicate device name {duplicate}")

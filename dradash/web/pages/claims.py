@@ -27,7 +27,7 @@ class ClaimsPage(Page):
         return "Claims", [filters, Part("list", "claims/_list.html", view, rows, "claims/_row.html")], 200
 
 
-CLAIM_BLOCKS: Final = ("headline", "allocation", "users", "history", "object")
+CLAIM_BLOCKS: Final = ("headline", "requests", "allocation", "users", "history", "object")
 
 
 class ClaimPage(ShowsFindings, ObjectPage):

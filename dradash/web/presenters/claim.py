@@ -7,21 +7,40 @@ from typing import Final
 
 import msgspec
 
+from dradash.kinds import deviceclaim
 from dradash.kinds.claim import ResourceClaim, ResourceHandle
-from dradash.kinds.registry import MalformedObject, decode
+from dradash.kinds.registry import MalformedObject
 from dradash.kinds.resourceclass import ResourceClass
 from dradash.kinds.selectors import NodeSelector
-from dradash.reader.histories import seen_claims
+from dradash.reader.histories import claim_life
 from dradash.reader.world import World
-from dradash.scheduling.classic.claims import driver_of
-from dradash.scheduling.classic.claimstate import claim_flags, claim_state
-from dradash.scheduling.classic.negotiation import Turn, claim_turns
+from dradash.scheduling.claimfacts import (
+    AnyClaim,
+    available_on,
+    claims_of,
+    drivers_in_charge,
+    flags_of,
+    is_shareable,
+    read_claim,
+    state_of,
+)
+from dradash.scheduling.classic.negotiation import Turn
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.nodetable import InvalidSelector
 from dradash.scheduling.verdict import Verdict
 from dradash.store.model import HistoryEntry
 from dradash.web.presenters import kubectl
-from dradash.web.presenters.claims import Consumer, Owner, Where, consumers, owner_of, where_available
+from dradash.web.presenters.claims import (
+    ClassLink,
+    Consumer,
+    Owner,
+    Where,
+    class_links,
+    consumers,
+    owner_of,
+    where_available,
+)
+from dradash.web.presenters.deviceclaim import Requested, requested
 from dradash.web.presenters.steps import as_yaml
 from dradash.web.presenters.words import Actor, Chip, actor, claim_chip, outcome_chip, pod_href
 
@@ -61,13 +80,13 @@ class ClaimView(msgspec.Struct, frozen=True):
     uid: str
     chip: Chip
     flags: tuple[str, ...]
-    mode: str
-    resource_class: str
-    class_exists: bool
+    mode: str  # "" with structured parameters
+    classes: tuple[ClassLink, ...]
     class_nodes: str  # YAML of the class's suitableNodes
-    driver: str
+    drivers: tuple[str, ...]
     parameters: str
     allocation: AllocationView | None
+    requested: Requested | None  # with structured parameters
     reserved: tuple[Consumer, ...]
     users: tuple[UserRow, ...]
     owner: Owner | None
@@ -85,11 +104,13 @@ class ClaimFacts(msgspec.Struct, frozen=True):
     """What is taken from the world while it is held still."""
 
     key: str
-    claim: ResourceClaim
+    claim: AnyClaim
     raw: bytes
+    classes: tuple[ClassLink, ...]
     resource_class: ResourceClass | None
-    driver: str
+    drivers: tuple[str, ...]
     allocation: AllocationView | None
+    requested: Requested | None
     reserved: tuple[Consumer, ...]
     users: tuple[UserRow, ...]
     gone: float = 0.0
@@ -98,11 +119,11 @@ class ClaimFacts(msgspec.Struct, frozen=True):
 def gather(world: World, key: str, last: HistoryEntry | None = None) -> ClaimFacts | None:
     """None when there is no such claim. `last`: the last state of a claim that is gone."""
     cluster = world.cluster
-    claim, raw = cluster.claims.get(key), cluster.raw["resourceclaims"].get(key, b"")
+    claim, raw = claims_of(cluster).get(key), cluster.raw["resourceclaims"].get(key, b"")
     gone = 0.0
     if claim is None and last is not None:
         try:
-            claim, raw, gone = decode(ResourceClaim, last.object), last.object, last.at
+            claim, raw, gone = read_claim(last.object), last.object, last.at
         except MalformedObject:
             return None
     if claim is None:
@@ -111,24 +132,27 @@ def gather(world: World, key: str, last: HistoryEntry | None = None) -> ClaimFac
         key=key,
         claim=claim,
         raw=raw,
-        resource_class=cluster.classes.get(claim.spec.resource_class_name),
-        driver=driver_of(claim, cluster),
+        classes=class_links(claim, cluster),
+        resource_class=cluster.classes.get(claim.spec.resource_class_name)
+        if isinstance(claim, ResourceClaim)
+        else None,
+        drivers=drivers_in_charge(claim, cluster),
         allocation=allocation_view(claim, cluster),
+        requested=requested(claim, cluster) if isinstance(claim, deviceclaim.ResourceClaim) else None,
         reserved=consumers(claim, cluster),
         users=tuple(_user(p, world.verdicts.get(p)) for p in sorted(cluster.pods_by_claim.members(key))),
         gone=gone,
     )
 
 
-def allocation_view(claim: ResourceClaim, cluster: Cluster) -> AllocationView | None:
-    where, allocation = where_available(claim, cluster), claim.status.allocation
-    if where is None or allocation is None:
+def allocation_view(claim: AnyClaim, cluster: Cluster) -> AllocationView | None:
+    where, selector = where_available(claim, cluster), available_on(claim)
+    if where is None:
         return None
-    selector = allocation.available_on_nodes
     names = _node_names(selector, cluster) if selector else []
     return AllocationView(
-        handles=tuple(_handle(h, claim.status.driver_name) for h in allocation.resource_handles),
-        shareable=allocation.shareable,
+        handles=_handles(claim) if isinstance(claim, ResourceClaim) else (),
+        shareable=is_shareable(claim),
         where=where,
         nodes=tuple(names[:NODE_NAMES]),
         unlisted=max(0, len(names) - NODE_NAMES),
@@ -141,6 +165,11 @@ def _node_names(selector: NodeSelector, cluster: Cluster) -> list[str]:
         return cluster.nodes.names(cluster.nodes.matching(selector))
     except InvalidSelector:
         return []  # where_available says what is wrong with it
+
+
+def _handles(claim: ResourceClaim) -> tuple[HandleView, ...]:
+    allocation = claim.status.allocation
+    return tuple(_handle(h, claim.status.driver_name) for h in allocation.resource_handles) if allocation else ()
 
 
 def _handle(handle: ResourceHandle, driver: str) -> HandleView:
@@ -162,39 +191,30 @@ def _user(key: str, verdict: Verdict | None) -> UserRow:
     )
 
 
-def _life(history: Sequence[HistoryEntry], driver: str) -> tuple[Turn, ...]:
-    turns: list[Turn] = []
-    before: ResourceClaim | None = None
-    for seen in seen_claims(history):
-        turns += claim_turns(seen.at, before, seen.claim, driver=driver)
-        before = seen.claim
-    return tuple(reversed(turns))
-
-
 def present(facts: ClaimFacts, history: Sequence[HistoryEntry]) -> ClaimView:
     claim, resource_class = facts.claim, facts.resource_class
-    reference = claim.spec.parameters_ref
+    reference = claim.spec.parameters_ref if isinstance(claim, ResourceClaim) else None
     return ClaimView(
         key=facts.key,
         namespace=claim.namespace,
         name=claim.name,
         uid=claim.uid,
-        chip=claim_chip(claim_state(claim)),
-        flags=claim_flags(claim),
-        mode=claim.spec.allocation_mode,
-        resource_class=claim.spec.resource_class_name,
-        class_exists=resource_class is not None,
+        chip=claim_chip(state_of(claim)),
+        flags=flags_of(claim),
+        mode=claim.spec.allocation_mode if isinstance(claim, ResourceClaim) else "",
+        classes=facts.classes,
         class_nodes=_selector_yaml(resource_class.suitable_nodes) if resource_class else "",
-        driver=facts.driver,
+        drivers=facts.drivers,
         parameters=f"{reference.kind} {reference.name} ({reference.api_group})" if reference else "",
         allocation=facts.allocation,
+        requested=facts.requested,
         reserved=facts.reserved,
         users=facts.users,
         owner=owner_of(claim.metadata),
         finalizers=claim.metadata.finalizers,
         created=claim.metadata.creation_timestamp or "",
         deleting=claim.metadata.deletion_timestamp or "",
-        life=_life(history, facts.driver),
+        life=tuple(reversed(claim_life(history, ", ".join(facts.drivers)))),
         command=kubectl.get("resourceclaims", claim.namespace, claim.name),
         describe=kubectl.describe("resourceclaims", claim.namespace, claim.name),
         gone=facts.gone,

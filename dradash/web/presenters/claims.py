@@ -8,15 +8,25 @@ from typing import Final
 
 import msgspec
 
-from dradash.kinds.claim import ResourceClaim
 from dradash.kinds.meta import ObjectMeta
 from dradash.reader.world import World
-from dradash.scheduling.classic.claims import driver_of
-from dradash.scheduling.classic.claimstate import ClaimState, claim_flags, claim_state
+from dradash.scheduling.claimfacts import (
+    AnyClaim,
+    available_on,
+    claims_of,
+    class_names_of,
+    classes_of,
+    drivers_in_charge,
+    flags_of,
+    is_allocated,
+    is_shareable,
+    state_of,
+)
+from dradash.scheduling.classic.claimstate import ClaimState
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.nodetable import InvalidSelector
 from dradash.web.presenters.query import Column, Option, Pager, Query, Sorting, columns, options, page_of, sorted_by
-from dradash.web.presenters.words import CLAIM_STATES, Chip, claim_chip, claim_href, pod_href, row_id
+from dradash.web.presenters.words import CLAIM_STATES, Chip, claim_chip, claim_href, href, pod_href, row_id
 
 PARAMS: Final = frozenset({"ns", "state", "class", "driver", "q", "sort", "page"})
 
@@ -45,6 +55,12 @@ class Owner(msgspec.Struct, frozen=True):
     href: str
 
 
+class ClassLink(msgspec.Struct, frozen=True):
+    name: str
+    href: str  # "": there is no such class
+    exists: bool
+
+
 class ClaimRow(msgspec.Struct, frozen=True):
     id: str
     href: str
@@ -52,9 +68,8 @@ class ClaimRow(msgspec.Struct, frozen=True):
     name: str
     chip: Chip
     flags: tuple[str, ...]
-    resource_class: str
-    class_exists: bool
-    driver: str
+    classes: tuple[ClassLink, ...]
+    drivers: tuple[str, ...]
     where: Where | None  # None: not allocated
     shareable: bool
     reserved: tuple[Consumer, ...]
@@ -84,9 +99,10 @@ class ClaimsView(msgspec.Struct, frozen=True):
 
 class Item(msgspec.Struct, frozen=True):
     key: str
-    claim: ResourceClaim
+    claim: AnyClaim
     state: ClaimState
-    driver: str
+    classes: tuple[str, ...]
+    drivers: tuple[str, ...]
 
 
 _ORDER: Final = {s: i for i, s in enumerate(ClaimState)}
@@ -94,26 +110,30 @@ SORTINGS: Final = (
     Sorting("ns", "Namespace", lambda i: i.claim.namespace),
     Sorting("claim", "Claim", lambda i: i.claim.name),
     Sorting("state", "State", lambda i: _ORDER[i.state]),
-    Sorting("class", "Class", lambda i: i.claim.spec.resource_class_name),
-    Sorting("driver", "Driver", lambda i: i.driver),
+    Sorting("class", "Class", lambda i: i.classes),
+    Sorting("driver", "Driver", lambda i: i.drivers),
     Sorting("reserved", "Reserved for", lambda i: len(i.claim.status.reserved_for)),
     Sorting("created", "Age", lambda i: i.claim.metadata.creation_timestamp or "", "num", True),
 )
 
 
-def where_available(claim: ResourceClaim, cluster: Cluster) -> Where | None:
-    allocation = claim.status.allocation
-    if allocation is None:
+def where_available(claim: AnyClaim, cluster: Cluster) -> Where | None:
+    if not is_allocated(claim):
         return None
-    if allocation.available_on_nodes is None:
+    selector = available_on(claim)
+    if selector is None:
         return Where(len(cluster.nodes), everywhere=True)
     try:
-        return Where(cluster.nodes.matching(allocation.available_on_nodes).bit_count())
+        return Where(cluster.nodes.matching(selector).bit_count())
     except InvalidSelector as error:
         return Where(error=str(error))
 
 
-def consumers(claim: ResourceClaim, cluster: Cluster) -> tuple[Consumer, ...]:
+def class_links(claim: AnyClaim, cluster: Cluster) -> tuple[ClassLink, ...]:
+    return tuple(ClassLink(c.name, href(c.kind, c.name), c.exists) for c in classes_of(claim, cluster))
+
+
+def consumers(claim: AnyClaim, cluster: Cluster) -> tuple[Consumer, ...]:
     found = []
     for ref in claim.status.reserved_for:
         key = cluster.pods_by_uid.get(ref.uid)
@@ -130,7 +150,9 @@ def owner_of(meta: ObjectMeta) -> Owner | None:
 
 def present(world: World, query: Query) -> ClaimsView:
     cluster = world.cluster
-    items = [Item(k, c, claim_state(c), driver_of(c, cluster)) for k, c in cluster.claims.items()]
+    items = [
+        Item(k, c, state_of(c), class_names_of(c), drivers_in_charge(c, cluster)) for k, c in claims_of(cluster).items()
+    ]
     matching = _matching(items, query)
     shown, pager = page_of(sorted_by(matching, query, SORTINGS, lambda i: i.key), query)
     heads = dict(zip((s.name for s in SORTINGS), columns(query, SORTINGS), strict=True))
@@ -151,11 +173,11 @@ def present(world: World, query: Query) -> ClaimsView:
     )
 
 
-_VALUES: Final[dict[str, Callable[[Item], str]]] = {
-    "ns": lambda i: i.claim.namespace,
-    "state": lambda i: i.state,
-    "class": lambda i: i.claim.spec.resource_class_name,
-    "driver": lambda i: i.driver,
+_VALUES: Final[dict[str, Callable[[Item], tuple[str, ...]]]] = {
+    "ns": lambda i: (i.claim.namespace,),
+    "state": lambda i: (i.state,),
+    "class": lambda i: i.classes,
+    "driver": lambda i: i.drivers,
 }
 
 
@@ -164,10 +186,9 @@ def _matching(items: list[Item], query: Query, without: str = "") -> list[Item]:
     for name, value in query.params:
         if name in _VALUES and name != without:
             value_of = _VALUES[name]
-            items = [i for i in items if value_of(i) == value]
+            items = [i for i in items if value in value_of(i)]
     if text := query.get("q").casefold():
-        class_of = _VALUES["class"]
-        items = [i for i in items if text in i.key.casefold() or text in class_of(i).casefold()]
+        items = [i for i in items if text in i.key.casefold() or any(text in c.casefold() for c in i.classes)]
     return items
 
 
@@ -183,8 +204,8 @@ def _filters(items: list[Item], matching: list[Item], query: Query) -> ClaimFilt
     return ClaimFilters(
         namespaces=counted("ns", (i.claim.namespace for i in others("ns"))),
         states=counted("state", (i.state for i in others("state"))),
-        classes=counted("class", (i.claim.spec.resource_class_name for i in others("class"))),
-        drivers=counted("driver", (i.driver for i in others("driver"))),
+        classes=counted("class", (c for i in others("class") for c in i.classes)),
+        drivers=counted("driver", (d for i in others("driver") for d in i.drivers)),
         text=query.get("q"),
         sort=query.get("sort"),
         active=any(query.get(p) for p in ("ns", "state", "class", "driver", "q")),
@@ -193,19 +214,17 @@ def _filters(items: list[Item], matching: list[Item], query: Query) -> ClaimFilt
 
 def _row(item: Item, cluster: Cluster) -> ClaimRow:
     claim = item.claim
-    allocation = claim.status.allocation
     return ClaimRow(
         id=row_id("claim", item.key),
         href=claim_href(item.key),
         namespace=claim.namespace,
         name=claim.name,
         chip=claim_chip(item.state),
-        flags=claim_flags(claim),
-        resource_class=claim.spec.resource_class_name,
-        class_exists=claim.spec.resource_class_name in cluster.classes,
-        driver=item.driver,
+        flags=flags_of(claim),
+        classes=class_links(claim, cluster),
+        drivers=item.drivers,
         where=where_available(claim, cluster),
-        shareable=allocation is not None and allocation.shareable,
+        shareable=is_shareable(claim),
         reserved=consumers(claim, cluster),
         pods=len(cluster.pods_by_claim.members(item.key)),
         owner=owner_of(claim.metadata),

@@ -14,6 +14,7 @@ from dradash.kinds.resourceclass import ResourceClass
 from dradash.reader.series import Sample
 from dradash.reader.world import World
 from dradash.scheduling import nodeset
+from dradash.scheduling.claimfacts import classes_in
 from dradash.scheduling.classic.claimstate import ClaimState, claim_state
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.nodetable import InvalidSelector
@@ -161,7 +162,7 @@ def count(world: World) -> _Counts:
 
 
 def _classes_of(verdict: Verdict | None) -> set[str]:
-    return {c.resource_class for c in verdict.claims if c.resource_class} if verdict else set()
+    return {n for c in verdict.claims for n in classes_in(c.resource_class)} if verdict else set()
 
 
 def present(world: World, query: Query, heard: frozenset[str], samples: Sequence[Sample]) -> ClassesView:

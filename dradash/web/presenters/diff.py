@@ -7,14 +7,20 @@ from typing import Any, Final
 
 import msgspec
 
+from dradash.kinds import deviceclaim
 from dradash.kinds.claim import AllocationResult, ResourceClaim
+from dradash.kinds.deviceclass import DeviceClass
 from dradash.kinds.event import Event
 from dradash.kinds.meta import KubeObject
 from dradash.kinds.node import Node
 from dradash.kinds.pod import Pod
 from dradash.kinds.registry import KINDS, MalformedObject, read_object
 from dradash.kinds.resourceclass import ResourceClass
+from dradash.kinds.resourceslice import ResourceSlice
 from dradash.kinds.schedulingcontext import PodSchedulingContext
+from dradash.scheduling.claimfacts import class_text
+from dradash.scheduling.classic.negotiation import TurnKind
+from dradash.scheduling.structured.life import device_claim_turns
 from dradash.scheduling.verdict import ActsNext, Verdict
 from dradash.store.model import SYNC, VERDICTS, SyncState
 from dradash.web.presenters import filterwords
@@ -116,6 +122,14 @@ def _created(obj: Any) -> Words:
         case ResourceClaim():
             yield f"class {obj.spec.resource_class_name or 'not set'}"
             yield from _claim(ResourceClaim(), obj)
+        case deviceclaim.ResourceClaim():
+            yield f"class {class_text(obj) or 'not set'}"
+            yield from _device_claim(deviceclaim.ResourceClaim(), obj)
+        case ResourceSlice():
+            yield f"generation {obj.spec.pool.generation} of pool {obj.spec.driver}/{obj.spec.pool.name}"
+            yield f"with {len(obj.spec.devices)} devices"
+        case DeviceClass():
+            yield from (s.cel.expression for s in obj.spec.selectors if s.cel)
         case PodSchedulingContext():
             yield from _context(PodSchedulingContext(), obj)
         case ResourceClass():
@@ -206,13 +220,46 @@ def _claim(old: ResourceClaim, new: ResourceClaim) -> Words:
             yield f"allocation {'set' if was.allocation is None else 'changed'} {_where(now.allocation)}"
     if now.deallocation_requested != was.deallocation_requested:
         yield "asks for deallocation" if now.deallocation_requested else "no longer asks for deallocation"
-    had, has = {r.uid: r.name for r in was.reserved_for}, {r.uid: r.name for r in now.reserved_for}
+    yield from _reserved({r.uid: r.name for r in was.reserved_for}, {r.uid: r.name for r in now.reserved_for})
+    if old.spec.resource_class_name:
+        yield from _arrow("class", old.spec.resource_class_name, new.spec.resource_class_name)
+
+
+def _reserved(had: Mapping[str, str], has: Mapping[str, str]) -> Words:
     if come := [name for uid, name in has.items() if uid not in had]:
         yield f"reserved for {_names(come)}"
     if gone := [name for uid, name in had.items() if uid not in has]:
         yield f"no longer reserved for {_names(gone)}"
-    if old.spec.resource_class_name:
-        yield from _arrow("class", old.spec.resource_class_name, new.spec.resource_class_name)
+
+
+def _device_claim(old: deviceclaim.ResourceClaim, new: deviceclaim.ResourceClaim) -> Words:
+    yield from (
+        turn.text
+        for turn in device_claim_turns(0.0, old, new)
+        if turn.kind in (TurnKind.ALLOCATED, TurnKind.DEALLOCATED, TurnKind.REPORTED)
+    )
+    was, now = old.status.reserved_for, new.status.reserved_for
+    yield from _reserved({r.uid: r.name for r in was}, {r.uid: r.name for r in now})
+
+
+def _slice(old: ResourceSlice, new: ResourceSlice) -> Words:
+    was, now = old.spec, new.spec
+    yield from _arrow("generation", str(was.pool.generation), str(now.pool.generation))
+    yield from _arrow("slices of the pool", str(was.pool.resource_slice_count), str(now.pool.resource_slice_count))
+    yield from _set("device", tuple(d.name for d in was.devices), tuple(d.name for d in now.devices))
+    before = {d.name: d for d in was.devices}
+    changed = [d for d in now.devices if d.name in before and before[d.name] != d]
+    for device in changed:
+        taints = [tuple(f"{t.key}:{t.effect}" for t in d.taints) for d in (before[device.name], device)]
+        yield from _set(f"taint of {device.name}", *taints)
+    if changed:
+        yield f"device {_names([d.name for d in changed])} changed"
+
+
+def _device_class(old: DeviceClass, new: DeviceClass) -> Words:
+    was, now = (tuple(s.cel.expression for s in c.spec.selectors if s.cel) for c in (old, new))
+    yield from _set("selector", was, now)
+    yield from _arrow("extended resource", old.spec.extended_resource_name or "", new.spec.extended_resource_name or "")
 
 
 def _where(allocation: AllocationResult) -> str:
@@ -314,4 +361,7 @@ _BY_TYPE: Final[dict[type[Any], Callable[[Any, Any], Words]]] = {
     PodSchedulingContext: _context,
     Node: _node,
     ResourceClass: _class,
+    deviceclaim.ResourceClaim: _device_claim,
+    ResourceSlice: _slice,
+    DeviceClass: _device_class,
 }

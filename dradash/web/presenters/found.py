@@ -13,17 +13,20 @@ import msgspec
 from dradash.kinds.meta import KubeObject
 from dradash.kinds.registry import KINDS
 from dradash.reader.world import World
-from dradash.scheduling.classic.claimstate import claim_state
+from dradash.scheduling.claimfacts import claims_of, state_of
 from dradash.scheduling.cluster import Cluster
+from dradash.scheduling.structured.claimstate import drivers_of
 from dradash.web.presenters.query import Query
 from dradash.web.presenters.search import (
     CLAIMS,
     CLASSES,
     CONTEXTS,
+    DEVICE_CLASSES,
     DRIVERS,
     NAMESPACES,
     NODES,
     PODS,
+    SLICES,
     Sought,
     parse,
 )
@@ -38,6 +41,8 @@ LABELS: Final = {
     CONTEXTS: "Negotiations",
     NODES: "Nodes",
     CLASSES: "Classes",
+    DEVICE_CLASSES: "Device classes",
+    SLICES: "Resource slices",
     DRIVERS: "Drivers",
 } | {NAMESPACES: "Namespaces"}
 # How well something fits; less is better. A uid or a label that was named leaves nothing to rank.
@@ -148,10 +153,12 @@ def _gone(world: World, sought: Sought, kept: bool) -> Exact | None:
 def _objects(cluster: Cluster) -> dict[str, Mapping[str, Any]]:
     return {
         PODS: cluster.pods,
-        CLAIMS: cluster.claims,
+        CLAIMS: claims_of(cluster),
         CONTEXTS: cluster.contexts,
         NODES: cluster.nodes.by_name,
         CLASSES: cluster.classes,
+        DEVICE_CLASSES: cluster.device_classes,
+        SLICES: cluster.inventory.slices,
         DRIVERS: _drivers(cluster),
         NAMESPACES: cluster.namespaces,
     }
@@ -161,6 +168,8 @@ def _drivers(cluster: Cluster) -> dict[str, KubeObject]:
     """Drivers are no objects: classes and allocated claims name them."""
     names = {c.driver_name for c in cluster.classes.values()}
     names |= {c.status.driver_name for c in cluster.claims.values()}
+    names |= {s.spec.driver for s in cluster.inventory.slices.values()}
+    names |= {d for c in cluster.device_claims.values() for d in drivers_of(c)}
     return {n: KubeObject(metadata=msgspec.structs.replace(KubeObject().metadata, name=n)) for n in names if n}
 
 
@@ -220,7 +229,7 @@ def _hit(world: World, kind: str, key: str, entry: _Entry, text: str) -> Hit:
         verdict = world.verdicts.get(key)
         chip = outcome_chip(verdict.outcome if verdict else None)
     elif kind == CLAIMS:
-        chip = claim_chip(claim_state(world.cluster.claims[key]))
+        chip = claim_chip(state_of(claims_of(world.cluster)[key]))
     return Hit(meta.name, meta.namespace, address(kind, key), chip, _why(entry, parse(text)))
 
 
@@ -231,7 +240,7 @@ def address(kind: str, key: str) -> str:
             return pod_href(key)
         case "resourceclaims":
             return claim_href(key)
-        case "podschedulingcontexts":
+        case "podschedulingcontexts" | "deviceclasses" | "resourceslices":
             return href(kind, key)
         case "namespaces":
             return f"/pods?ns={quote(key, safe='')}&outcome=any"

@@ -12,8 +12,7 @@ from dradash.kinds.node import Node
 from dradash.kinds.registry import MalformedObject, decode
 from dradash.reader.driverstats import Refused
 from dradash.reader.world import World
-from dradash.scheduling.classic.claims import driver_of
-from dradash.scheduling.classic.claimstate import claim_state
+from dradash.scheduling.claimfacts import claims_of, class_text, drivers_in_charge, state_of
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.places import class_set, places
 from dradash.scheduling.verdict import Verdict
@@ -156,7 +155,7 @@ def gather(
             return None
     if node is None:
         return None
-    found = places(cluster.claims.items())
+    found = places(claims_of(cluster).items())
     here = [] if gone else sorted(found.here(node, cluster.nodes))
     return Facts(
         node=node,
@@ -199,9 +198,9 @@ def _class(cluster: Cluster, name: str, node: Node) -> ClassRow:
 
 
 def _claim(cluster: Cluster, key: str) -> ClaimHere:
-    claim = cluster.claims[key]
-    chip = claim_chip(claim_state(claim))
-    return ClaimHere(key, claim_href(key), chip, claim.spec.resource_class_name, driver_of(claim, cluster))
+    claim = claims_of(cluster)[key]
+    chip = claim_chip(state_of(claim))
+    return ClaimHere(key, claim_href(key), chip, class_text(claim), ", ".join(drivers_in_charge(claim, cluster)))
 
 
 class _OnNode(msgspec.Struct, frozen=True):

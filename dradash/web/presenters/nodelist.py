@@ -11,6 +11,7 @@ import msgspec
 from dradash.kinds.node import Node, Taint
 from dradash.reader.world import World
 from dradash.scheduling import nodeset
+from dradash.scheduling.claimfacts import claims_of
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.nodecounts import NodeCounts
 from dradash.scheduling.places import class_sets, places, slots_of
@@ -126,7 +127,7 @@ def gather(world: World, query: Query, refusals: Mapping[str, int] | None) -> Fa
         of_pod = groups_of(verdict)
         judged += bool(of_pod)
         groups.update((g.nodes, not g.reason) for g in of_pod)
-    found = places(world.cluster.claims.items())
+    found = places(claims_of(world.cluster).items())
     return Facts(
         members=members,
         classes=sets,

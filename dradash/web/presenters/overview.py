@@ -11,7 +11,8 @@ import msgspec
 
 from dradash.kinds.registry import KINDS
 from dradash.reader.world import World
-from dradash.scheduling.classic.claimstate import ClaimState, claim_state
+from dradash.scheduling.claimfacts import claims_of, state_of
+from dradash.scheduling.classic.claimstate import ClaimState
 from dradash.scheduling.verdict import Outcome, Verdict
 from dradash.store.model import SYNC, Change, SyncState
 from dradash.web.presenters.pods import SETTLED, UNJUDGED, needs_a_person
@@ -138,7 +139,7 @@ def _totals(world: World, pending: dict[str, Verdict | None], negotiations: int)
         pending=known("pods", len(pending)),
         stuck=known("pods", stuck),
         negotiations=known("podschedulingcontexts", negotiations),
-        claims=known("resourceclaims", len(world.cluster.claims)),
+        claims=known("resourceclaims", len(claims_of(world.cluster))),
         nodes=known("nodes", len(world.cluster.nodes)),
     )
 
@@ -174,7 +175,7 @@ def _reasons(verdicts: Iterable[Verdict | None]) -> tuple[Share, ...]:
 
 
 def _claim_states(world: World) -> tuple[Share, ...]:
-    counts = Counter(claim_state(c) for c in world.cluster.claims.values())
+    counts = Counter(state_of(c) for c in claims_of(world.cluster).values())
     chips = {state: claim_chip(state) for state in ClaimState}
     return _shares(
         [(chips[s].text, counts[s], "/claims?" + urlencode({"state": s}), chips[s]) for s in ClaimState if counts[s]]

@@ -14,6 +14,7 @@ import msgspec
 from dradash.kinds.pod import Pod
 from dradash.reader.trails import WINDOW, Mark
 from dradash.reader.world import World
+from dradash.scheduling.claimfacts import classes_in
 from dradash.scheduling.verdict import Outcome, Verdict
 from dradash.web.presenters.charts import across, steps
 from dradash.web.presenters.query import Column, Option, Pager, Query, Sorting, columns, options, page_of, sorted_by
@@ -159,7 +160,7 @@ def reasons_of(verdict: Verdict | None) -> tuple[str, ...]:
 
 
 def classes_of(verdict: Verdict | None) -> set[str]:
-    return {c.resource_class for c in verdict.claims if c.resource_class} if verdict else set()
+    return {n for c in verdict.claims for n in classes_in(c.resource_class)} if verdict else set()
 
 
 def _acts(item: Item, who: str) -> bool:

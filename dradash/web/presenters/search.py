@@ -22,6 +22,8 @@ CLAIMS: Final = "resourceclaims"
 NODES: Final = "nodes"
 CONTEXTS: Final = "podschedulingcontexts"
 CLASSES: Final = "resourceclasses"
+DEVICE_CLASSES: Final = "deviceclasses"
+SLICES: Final = "resourceslices"
 DRIVERS: Final = "drivers"
 NAMESPACES: Final = "namespaces"
 
@@ -34,6 +36,8 @@ KIND_WORDS: Final = {
         CONTEXTS: "podschedulingcontext podschedulingcontexts",
         NODES: "node nodes no",
         CLASSES: "resourceclass resourceclasses class classes",
+        DEVICE_CLASSES: "deviceclass deviceclasses",
+        SLICES: "resourceslice resourceslices slice slices",
         DRIVERS: "driver drivers",
         NAMESPACES: "namespace namespaces ns",
     }.items()

@@ -8,11 +8,10 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from dradash.kinds.claim import ResourceClaim
 from dradash.kinds.registry import MalformedObject, decode
 from dradash.kinds.schedulingcontext import PodSchedulingContext
 from dradash.reader.moment import parse, show
-from dradash.scheduling.classic.claimstate import claim_state
+from dradash.scheduling.claimfacts import read_claim, state_of
 from dradash.scheduling.verdict import Verdict
 from dradash.store.model import HistoryEntry
 from dradash.web.presenters.query import Query
@@ -153,8 +152,8 @@ def _state(kind: str, entry: HistoryEntry) -> tuple[Chip, str]:
                 verdict = msgspec.json.decode(entry.object, type=Verdict)
                 return outcome_chip(verdict.outcome), f"{verdict.uid} {verdict.sentence} {verdict.acts_next}"
             case "resourceclaims":
-                claim = decode(ResourceClaim, entry.object)
-                return claim_chip(claim_state(claim)), f"{claim.uid} {claim.status}"
+                claim = read_claim(entry.object)
+                return claim_chip(state_of(claim)), f"{claim.uid} {claim.status}"
             case "podschedulingcontexts":
                 context = decode(PodSchedulingContext, entry.object)
                 return _context_chip(context), f"{context.uid} {context.spec} {context.status}"

@@ -150,6 +150,25 @@ def class_href(name: str) -> str:
     return f"/classes/{quote(name, safe='')}"
 
 
+def device_class_href(name: str) -> str:
+    return f"/deviceclasses/{quote(name, safe='')}"
+
+
+def slice_href(name: str) -> str:
+    return f"/slices/{quote(name, safe='')}"
+
+
+def pool_href(driver: str, pool: str) -> str:
+    """A pool's name may have slashes."""
+    return f"/pools/{quote(driver, safe='')}/{quote(pool)}"
+
+
+def device_href(device: tuple[str, str, str]) -> str:
+    """device: driver, pool and name."""
+    driver, pool, name = device
+    return f"/devices/{quote(driver, safe='')}/{quote(pool)}/{quote(name, safe='')}"
+
+
 def driver_href(name: str) -> str:
     return f"/drivers/{quote(name, safe='')}"
 
@@ -161,6 +180,8 @@ _PAGES: Final = {
     "resourceclaims": claim_href,
     "nodes": node_href,
     "resourceclasses": class_href,
+    "deviceclasses": device_class_href,
+    "resourceslices": slice_href,
 }
 
 
