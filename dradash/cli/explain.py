@@ -25,8 +25,10 @@ Judge pods from files: what `kubectl get -o yaml` (or json) prints, Lists, sever
 must-gather tree, a tar (.gz) of these, or - for standard input. Nothing is asked of a cluster, Redis or web server.
 JSON is read several times faster than YAML.
 
-  kubectl get pods,nodes,resourceclaims,resourceclaimtemplates,resourceclasses,podschedulingcontexts,events -A -o yaml |
+  kubectl get pods,nodes,resourceclaims,resourceclaimtemplates,deviceclasses,resourceslices,events -A -o yaml |
     dradash explain -f - ml/train
+
+(On Kubernetes 1.30: resourceclasses,podschedulingcontexts instead of deviceclasses,resourceslices.)
 
 Exit status: 0 schedulable (or bound), 1 not, 2 the input cannot be used or does not decide it; of several pods the
 worst."""

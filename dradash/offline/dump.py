@@ -14,11 +14,21 @@ from dradash.kinds.registry import KINDS
 from dradash.offline.documents import Listed
 from dradash.scheduling.claimname import claim_name
 from dradash.scheduling.cluster import Cluster
+from dradash.scheduling.generation import Generation, generations_of
 from dradash.scheduling.rfc3339 import seconds
 
 _BY_NAME: Final = {(k.group, k.kind): k for k in KINDS.values()} | {("events.k8s.io", "Event"): KINDS["events"]}
 _DRA: Final = "resource.k8s.io"
-_FOREIGN_KINDS: Final = frozenset({"DeviceClass", "ResourceSlice"})
+_SINGULAR: Final = {k.plural: k.kind for k in KINDS.values()}
+
+# What a verdict on claims that are not allocated rests on besides the claims: kind -> what cannot be decided without.
+_RESTS_ON: Final = {
+    Generation.CLASSIC: {"resourceclasses": "who allocates the claims and on which nodes"},
+    Generation.STRUCTURED: {
+        "deviceclasses": "which devices the claims may have",
+        "resourceslices": "which devices there are",
+    },
+}
 
 
 class Missing(msgspec.Struct, frozen=True):
@@ -35,7 +45,7 @@ class Dump:
     def __init__(self) -> None:
         self.cluster = Cluster()
         self.known: set[str] = set()  # plurals of kinds of which there is an object, or an empty list
-        self.foreign: Counter[str] = Counter()  # "resource.k8s.io/v1beta1 ResourceClaim": not judged by this version
+        self.foreign: Counter[str] = Counter()  # "resource.k8s.io/v1alpha3 ResourceClaim": not judged by this version
         self.other: Counter[str] = Counter()  # kinds that decide nothing here
         self.broken: list[str] = []  # files that held objects which nobody could read
         self.notes: list[str] = []
@@ -59,7 +69,7 @@ class Dump:
         version, kind = str(obj.get("apiVersion")), str(obj.get("kind"))
         plural = _kind(version, kind)
         if plural is None:
-            of_dra = version.partition("/")[0] == _DRA and (kind in _FOREIGN_KINDS or _is_ours(kind))
+            of_dra = version.partition("/")[0] == _DRA and _is_ours(kind)
             (self.foreign if of_dra else self.other)[f"{version} {kind}"] += 1
             return
         meta = obj.get("metadata")
@@ -96,21 +106,26 @@ class Dump:
 
     def _missing_of_claims(self, pod: Pod) -> Iterator[Missing]:
         if "resourceclaims" not in self.known:
-            other = next((name for name in self.foreign if name.endswith(" ResourceClaim")), "")
-            what = "no ResourceClaim in the input: cannot decide whether the pod's claims exist and are allocated"
-            if other:
-                what = f"{other} in the input: cannot decide, judged is resource.k8s.io/v1alpha2 only"
-            yield Missing("ResourceClaim", what, True)
-        elif "resourceclasses" not in self.known and self._asks_a_class(pod):
-            what = "no ResourceClass in the input: cannot decide who allocates the claims and on which nodes"
-            yield Missing("ResourceClass", what, True)
+            yield self._lacking("resourceclaims", "whether the pod's claims exist and are allocated")
+            return
+        for generation in sorted(generations_of(pod, self.cluster)):
+            for plural, without in _RESTS_ON[generation].items():
+                if plural not in self.known and self._waits_for_allocation(pod):
+                    yield self._lacking(plural, without)
+
+    def _lacking(self, plural: str, without: str) -> Missing:
+        kind = _SINGULAR[plural]
+        other = next((name for name in self.foreign if name.endswith(f" {kind}")), "")
+        if other:
+            return Missing(kind, f"{other} in the input: cannot decide, judged are {judged_versions(plural)}", True)
+        return Missing(kind, f"no {kind} in the input: cannot decide {without}", True)
 
     def _not_vital(self, pod: Pod) -> Iterator[Missing]:
         if self.cluster.raw["resourceclaims"] and not self._has_claims_in(pod.namespace):
             # A deciding one would hide the commonest answer of all, that the claim was never created.
             what = f"no ResourceClaim of namespace {pod.namespace} in the input: taken as none, was it gathered?"
             yield Missing("ResourceClaim", what, False)
-        if "podschedulingcontexts" not in self.known:
+        if "podschedulingcontexts" not in self.known and Generation.CLASSIC in generations_of(pod, self.cluster):
             what = "no PodSchedulingContext in the input: taken as not negotiated yet"
             yield Missing("PodSchedulingContext", what, False)
         if "events" not in self.known:
@@ -123,10 +138,17 @@ class Dump:
     def _has_claims_in(self, namespace: str) -> bool:
         return any(key.partition("/")[0] == namespace for key in self.cluster.raw["resourceclaims"])
 
-    def _asks_a_class(self, pod: Pod) -> bool:
+    def _waits_for_allocation(self, pod: Pod) -> bool:
         names = (claim_name(pod, entry).name for entry in pod.spec.resource_claims)
-        claims = (self.cluster.claim(pod.namespace, name) for name in names if name)
+        known = self.cluster.objects("resourceclaims")
+        claims = (known.get(f"{pod.namespace}/{name}") for name in names if name)
         return any(c is not None and c.status.allocation is None for c in claims)
+
+
+def judged_versions(plural: str) -> str:
+    """In words: resource.k8s.io/v1, v1beta2 ..."""
+    *others, last = KINDS[plural].versions
+    return f"{_DRA}/{', '.join(others)} and {last}" if others else f"{_DRA}/{last}"
 
 
 def _kind(version: str, kind: str) -> str | None:
@@ -153,6 +175,7 @@ def _version_of(obj: dict[str, Any]) -> int:
 
 
 _TIMES: Final = (
+    "allocationTimestamp",
     "creationTimestamp",
     "lastTransitionTime",
     "lastHeartbeatTime",
@@ -167,7 +190,12 @@ def _newest(obj: dict[str, Any]) -> float:
     status = obj.get("status")
     conditions = status.get("conditions") if isinstance(status, dict) else None
     meta = obj["metadata"]
-    places: Iterable[Any] = (obj, meta, *_dicts(meta.get("managedFields")), *_dicts(conditions))
+    allocation = status.get("allocation") if isinstance(status, dict) else None
+    places: Iterable[Any] = (
+        *(obj, meta, *_dicts([allocation])),
+        *_dicts(meta.get("managedFields")),
+        *_dicts(conditions),
+    )
     texts = (place.get(name) for place in places for name in _TIMES)
     return max((seconds(t) for t in texts if isinstance(t, str)), default=0.0)
 

@@ -10,8 +10,7 @@ import msgspec
 
 from dradash.kinds.claim import ResourceClaim
 from dradash.kinds.pod import Pod
-from dradash.kinds.registry import KINDS
-from dradash.offline.dump import Dump
+from dradash.offline.dump import Dump, judged_versions
 from dradash.scheduling.agreement import agreement, last_words
 from dradash.scheduling.claimname import claim_name
 from dradash.scheduling.classic.claims import driver_of
@@ -139,7 +138,7 @@ class Explainer:
         if self._findings is None:
             dump = self._dump
             sync = {kind: _Known() for kind in dump.known}
-            verdicts = {p.key: evaluate(p, dump.cluster, 0).verdict for p in dump.pods()}
+            verdicts = {p.key: evaluate(p, dump.cluster, 0, now=dump.now).verdict for p in dump.pods()}
             exam = Exam(dump.cluster, verdicts, sync, {}, Observed(), dump.now, Thresholds())
             self._findings = diagnose(exam)
         return self._findings
@@ -148,7 +147,7 @@ class Explainer:
         dump = self._dump
         lacks = [] if pod.spec.node_name else list(dump.missing(pod))
         decided = not any(m.decides for m in lacks)
-        evaluation = evaluate(pod, dump.cluster, 0)
+        evaluation = evaluate(pod, dump.cluster, 0, now=dump.now)
         verdict = evaluation.verdict
         words = last_words(pod, dump.cluster.events_about("Pod", pod.key))
         texts = verdict.reason_texts
@@ -227,13 +226,13 @@ def _concerns(finding: Finding, verdict: Verdict) -> bool:
     """About the pod, its negotiation or one of its claims, classes and drivers."""
     namespace = verdict.pod.partition("/")[0]
     claims = {f"{namespace}/{c.claim}" for c in verdict.claims if c.claim}
-    classes = {c.resource_class for c in verdict.claims}
+    classes = {name for c in verdict.claims for name in c.resource_class.split(", ")}
     for ref in finding.objects:
         if ref.kind in ("pods", "podschedulingcontexts") and ref.key == verdict.pod:
             return True
         if ref.kind == "resourceclaims" and ref.key in claims:
             return True
-        if ref.kind == "resourceclasses" and ref.key in classes:
+        if ref.kind in ("resourceclasses", "deviceclasses") and ref.key in classes:
             return True
     return False
 
@@ -244,8 +243,8 @@ def _finding(finding: Finding) -> FindingSaid:
 
 
 def _notes(dump: Dump, verdict: Verdict) -> tuple[str, ...]:
-    judged = " and ".join(KINDS["resourceclaims"].versions)
-    foreign = (f"{count} {name} left out: judged is resource.k8s.io/{judged}" for name, count in dump.foreign.items())
+    judged = judged_versions("resourceclaims")
+    foreign = (f"{count} {name} left out: judged are {judged}" for name, count in dump.foreign.items())
     return (*foreign, *(f"not modelled: {what}" for what in verdict.not_modelled), *dump.notes)
 
 

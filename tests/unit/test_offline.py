@@ -18,6 +18,7 @@ from dradash.offline.dump import Dump
 from dradash.offline.explain import Explainer, Explanation
 from dradash.offline.gather import gather
 from tests import build
+from tests import builddevices as devices
 
 TRAIN = build.pod("train", "ml", claims={"gpu": "c"})
 WAITING = (
@@ -243,9 +244,9 @@ def test_the_later_state_of_an_object_counts_in_whatever_order_they_come() -> No
 
 
 def test_other_versions_kinds_and_nameless_objects_are_counted_not_lost() -> None:
-    foreign = build.claim("c", "ml") | {"apiVersion": "resource.k8s.io/v1beta1"}
+    foreign = build.claim("c", "ml") | {"apiVersion": "resource.k8s.io/v1alpha3"}
     made = dump(foreign, {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}, build.node("") | {})
-    assert dict(made.foreign) == {"resource.k8s.io/v1beta1 ResourceClaim": 1}
+    assert dict(made.foreign) == {"resource.k8s.io/v1alpha3 ResourceClaim": 1}
     assert dict(made.other) == {"v1 Secret": 1}
     assert made.notes == ["x: a Node without a name is left out"]
 
@@ -341,10 +342,12 @@ def test_an_absent_negotiation_is_taken_as_none_and_said() -> None:
 
 
 def test_claims_of_another_version_are_named() -> None:
-    objects = [o | {"apiVersion": "resource.k8s.io/v1"} if o["kind"] == "ResourceClaim" else o for o in WAITING]
+    objects = [o | {"apiVersion": "resource.k8s.io/v1alpha3"} if o["kind"] == "ResourceClaim" else o for o in WAITING]
     found = explained(*objects)
+    judged = "judged are resource.k8s.io/v1, v1beta2, v1beta1 and v1alpha2"
     assert not found.decided
-    assert "resource.k8s.io/v1 ResourceClaim in the input" in found.sentence
+    assert f"resource.k8s.io/v1alpha3 ResourceClaim in the input: cannot decide, {judged}" in found.sentence
+    assert f"1 resource.k8s.io/v1alpha3 ResourceClaim left out: {judged}" in found.notes
 
 
 def test_findings_about_the_pod_are_told_at_the_newest_time_of_the_input() -> None:
@@ -359,3 +362,93 @@ def test_the_schedulers_own_words_are_compared() -> None:
     words = "0/3 nodes are available: waiting for resource driver."
     found = explained(*WAITING, build.event(TRAIN, words))
     assert found.agreement.said == words
+
+
+# --- structured parameters -------------------------------------------------------------------------------------------
+
+DEVICES = (
+    *build.nodes(2),
+    devices.device_class(),
+    devices.resource_slice(devices.device("gpu-0"), devices.device("gpu-1")),
+    devices.resource_slice(devices.device("gpu-0"), node="node-1"),
+    TRAIN,
+    devices.claim("c", "ml"),
+)
+
+
+def flat(claim: build.Obj) -> build.Obj:
+    """As v1beta1 writes it."""
+    requests = [{"name": r["name"], **r["exactly"]} for r in claim["spec"]["devices"]["requests"]]
+    return claim | {"apiVersion": "resource.k8s.io/v1beta1", "spec": {"devices": {"requests": requests}}}
+
+
+def basic(item: build.Obj) -> build.Obj:
+    made = [{"name": d["name"], "basic": {"attributes": d["attributes"]}} for d in item["spec"]["devices"]]
+    return item | {"apiVersion": "resource.k8s.io/v1beta1", "spec": item["spec"] | {"devices": made}}
+
+
+def in_version(version: str) -> list[build.Obj]:
+    old = {"ResourceClaim": flat, "ResourceSlice": basic}
+    if version == "v1beta1":
+        return [old[o["kind"]](o) if o["kind"] in old else o for o in DEVICES]
+    dra = f"resource.k8s.io/{version}"
+    return [o | {"apiVersion": dra} if o["apiVersion"] == devices.V1 else o for o in DEVICES]
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta2", "v1beta1"])
+def test_structured_parameters_are_judged_in_every_version(version: str) -> None:
+    found = explained(*in_version(version))
+    assert (found.outcome, found.decided, found.nodes_fit) == ("Schedulable", True, 2)
+    assert found.missing == ("no Event in the input: what the scheduler said is only in the pod's condition",)
+    assert found.notes == ()
+
+
+def test_devices_that_other_claims_hold_are_not_free() -> None:
+    holder = build.pod("holder", "other", claims={"gpu": "held"}, node="node-1")
+    held = devices.claim("held", "other", devices=[devices.result("gpu-0", pool="node-1")], reserved_for=[holder])
+    found = explained(*DEVICES, holder, held, node="node-1")
+    assert found.nodes_fit == 1
+    assert found.asked_node is not None
+    assert found.asked_node.reason == "cannot allocate all claims"
+
+
+@pytest.mark.parametrize(
+    ("without", "says"),
+    [
+        ("DeviceClass", "no DeviceClass in the input: cannot decide which devices the claims may have"),
+        ("ResourceSlice", "no ResourceSlice in the input: cannot decide which devices there are"),
+        ("ResourceClaim", "no ResourceClaim in the input: cannot decide whether the pod's claims exist"),
+    ],
+)
+def test_a_kind_of_structured_parameters_that_is_missing_is_named(without: str, says: str) -> None:
+    found = explained(*(o for o in DEVICES if o["kind"] != without))
+    assert not found.decided
+    assert found.outcome == "Unknown"
+    assert says in found.sentence
+    assert "ResourceClass" not in found.sentence
+
+
+def test_classes_and_slices_are_not_missed_where_every_claim_is_allocated() -> None:
+    held = devices.claim("c", "ml", devices=[devices.result("gpu-0", pool="node-1")])
+    found = explained(*build.nodes(2), TRAIN, held)
+    assert found.decided
+    assert found.schedulable
+
+
+def test_an_empty_list_of_slices_says_that_there_are_none() -> None:
+    made = dump(*(o for o in DEVICES if o["kind"] != "ResourceSlice"))
+    made.take(read(b'{"apiVersion":"resource.k8s.io/v1","kind":"ResourceSliceList","items":[]}', "x"), "x")
+    found = Explainer(made).pod("ml/train")
+    assert found is not None
+    assert found.decided
+    assert {g.reason for g in found.groups} == {"cannot allocate all claims"}
+
+
+@pytest.mark.parametrize("version", ["v1alpha3", "v2"])
+def test_a_version_of_slices_that_is_not_judged_is_said(version: str) -> None:
+    foreign = f"resource.k8s.io/{version}"
+    found = explained(*(o | {"apiVersion": foreign} if o["kind"] == "ResourceSlice" else o for o in DEVICES))
+    judged = "resource.k8s.io/v1, v1beta2 and v1beta1"
+    assert not found.decided
+    assert f"{foreign} ResourceSlice in the input: cannot decide, judged are {judged}" in found.sentence
+    assert any(note.startswith(f"2 {foreign} ResourceSlice left out") for note in found.notes)
