@@ -39,6 +39,8 @@ class Constraint(Protocol):
 
     def remove(self, request: Request) -> None: ...
 
+    def concerns(self, request: Request) -> bool: ...
+
 
 class _Requests:
     """Which requests a constraint is about: all, or those named, a subrequest by either name."""
@@ -78,6 +80,9 @@ class MatchAttribute:
         if request in self._requests:
             self._count -= 1
 
+    def concerns(self, request: Request) -> bool:
+        return request in self._requests
+
 
 class DistinctAttribute:
     """All devices have different values, as far as upstream looks: it keeps the last value of each request only."""
@@ -105,6 +110,9 @@ class DistinctAttribute:
         if request in self._requests:
             self._values.pop(request.base_name, None)
             self._count -= 1
+
+    def concerns(self, request: Request) -> bool:
+        return request in self._requests
 
 
 def constraint_of(constraint: DeviceConstraint) -> Constraint | None:

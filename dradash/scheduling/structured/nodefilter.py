@@ -34,7 +34,7 @@ def filter_nodes(state: CycleState, nodes: NodeTable, left: int, now: float) -> 
     statuses: dict[Status, int] = {}
     scores: dict[int, int] = {}
     errors: dict[str, None] = {}
-    for members in _alike(state, nodes, left):
+    for members in alike(state, nodes, left):
         name = nodes.names(members & -members)[0]
         status = plugin.filter_node(state, nodes.by_name[name], now)
         if status.code is Code.ERROR:
@@ -49,7 +49,7 @@ def filter_nodes(state: CycleState, nodes: NodeTable, left: int, now: float) -> 
     return Filtered((*statuses.items(), (SUCCESS, passed)), ranked, tuple(errors))
 
 
-def _alike(state: CycleState, nodes: NodeTable, left: int) -> list[int]:
+def alike(state: CycleState, nodes: NodeTable, left: int) -> list[int]:
     """Sets of nodes that Filter answers alike, in the order of their first node."""
     if not state.claims:
         return [left] if left else []

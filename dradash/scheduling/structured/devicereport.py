@@ -1,0 +1,200 @@
+"""Why a pod's claims get no devices, or which they could get: the funnel of each request, and what would change it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from dradash.kinds.deviceclaim import ResourceClaim
+from dradash.kinds.node import Node
+from dradash.kinds.pod import Pod
+from dradash.scheduling import nodechecks
+from dradash.scheduling.cluster import Cluster
+from dradash.scheduling.status import SUCCESS, Code, Status, error
+from dradash.scheduling.structured import extended, plugin
+from dradash.scheduling.structured.claims import pod_claims
+from dradash.scheduling.structured.cycle import CycleState
+from dradash.scheduling.structured.fates import Stage
+from dradash.scheduling.structured.funnel import Holders, RequestFunnel, Told, fold
+from dradash.scheduling.structured.listers import listed
+from dradash.scheduling.structured.nodefilter import alike
+from dradash.scheduling.structured.nodefunnel import NodeFunnel, node_funnel
+from dradash.scheduling.structured.selection import Answers
+from dradash.scheduling.structured.smallestchange import Advice, Hint, PodsOf, wants
+from dradash.scheduling.structured.trial import TRIALS, Trials
+from dradash.scheduling.unblocking import holders
+
+SITUATIONS: Final = 200  # of nodes that are looked at, those of most nodes first
+NEAREST: Final = 3  # nodes on which changes are tried
+HINTS: Final = 8
+
+
+class Answer(Told, frozen=True):
+    """What the plugin says of so many nodes, "" where the pod fits. node: one of them.
+
+    stops: this error ends the attempt, whatever other nodes say; others only exclude their nodes.
+    """
+
+    message: str
+    stops: bool
+    nodes: int
+    node: str
+
+
+class Situation(Told, frozen=True):
+    """Nodes that look the same. missing: how many devices the requests lack there."""
+
+    node: str
+    nodes: int
+    missing: int
+    message: str
+
+
+class DeviceReport(Told, frozen=True):
+    """node: "" for all. nodesSeen: on how many of them the devices were looked at; nodes: how many there are.
+
+    refused: PreFilter's words, where the attempt ends before any node is looked at.
+    """
+
+    pod: str
+    node: str
+    nodes: int
+    nodes_seen: int
+    refused: str
+    answers: tuple[Answer, ...]
+    requests: tuple[RequestFunnel, ...]
+    hints: tuple[Hint, ...]
+    situations: tuple[Situation, ...]
+
+
+class _Looked(msgspec.Struct, frozen=True):
+    funnel: NodeFunnel
+    nodes: int
+    status: Status
+
+
+class Examination:
+    """One look at a pod. `now`: Unix seconds. Nothing is kept of the answers of earlier ones."""
+
+    def __init__(self, pod: Pod, cluster: Cluster, now: float, answers: Answers | None = None) -> None:
+        self._pod, self._cluster, self._now = pod, cluster, now
+        self._answers = answers or Answers()
+        caches = listed(cluster)
+        lookup = pod_claims(pod, caches.claims)
+        self._state, self._status = plugin.pre_filter(pod, caches, lookup)
+        if not self._status.is_success:
+            self._state = CycleState(pod, caches, claims=list(lookup.found))
+        self._holders: Holders = cluster.inventory.holders
+
+    @property
+    def has_requests(self) -> bool:
+        return bool(self._state.to_allocate())
+
+    def report(self, node: str = "", most: int = SITUATIONS, trials: int = TRIALS) -> DeviceReport:
+        """node: this one only. Raises KeyError if there is none of this name."""
+        table = self._cluster.nodes
+        sets = [table.named((table.by_name[node].name,))] if node else self._sets()
+        looked = [self._look(members) for members in sorted(sets, key=lambda s: -s.bit_count())[:most]]
+        return DeviceReport(
+            pod=self._pod.key,
+            node=node,
+            nodes=sum(s.bit_count() for s in sets),
+            nodes_seen=sum(one.nodes for one in looked),
+            refused="" if self._status.is_success else self._status.message,
+            answers=_answers(looked) if self._status.is_success else (),
+            requests=(requests := fold(((one.funnel, one.nodes) for one in looked), self._holders)),
+            hints=self._hints(looked, requests, trials, everywhere=not node),
+            situations=_situations(looked),
+        )
+
+    def _sets(self) -> list[int]:
+        """Alike nodes of those that the checks before the plugin leave; of all nodes if they leave none."""
+        nodes = self._cluster.nodes
+        _, shown = nodechecks.pre_filter(self._pod, nodes)
+        _, left = nodechecks.check_nodes(self._pod, nodes, shown)
+        return alike(self._state, nodes, left or nodes.all)
+
+    def _look(self, members: int) -> _Looked:
+        table = self._cluster.nodes
+        node = table.by_name[table.names(members & -members)[0]]
+        claims = self._claims(node)
+        found = node_funnel(node, claims, self._cluster.inventory, self._cluster.device_classes, self._answers)
+        status = plugin.filter_node(self._state, node, self._now) if self._status.is_success else SUCCESS
+        if found.error:
+            status = error(found.error)
+        return _Looked(found, members.bit_count(), status)
+
+    def _claims(self, node: Node) -> list[ResourceClaim]:
+        state = self._state
+        special = extended.filter_node(state, node)
+        return [
+            special.claim.claim if special.claim is not None and state.is_extended(i) else state.claims[i].claim
+            for i in state.to_allocate()
+        ]
+
+    # --- what would change it ----------------------------------------------------------------------------------------
+
+    def _hints(
+        self, looked: list[_Looked], requests: tuple[RequestFunnel, ...], trials: int, *, everywhere: bool
+    ) -> tuple[Hint, ...]:
+        refused = [one for one in looked if one.status is not SUCCESS or not self._status.is_success]
+        if any(one.status.is_success and self._status.is_success for one in looked):
+            return ()
+        tried = Trials(self._cluster.inventory, self._cluster.device_classes, trials)
+        advice = Advice(tried, self._holders, self._pods_of(), everywhere=everywhere)
+        nearest = sorted(refused, key=lambda one: (one.funnel.lacking, -one.nodes))[:NEAREST]
+        found: dict[tuple[str, str, str], Hint] = {}
+        for one in nearest:
+            for hint in advice.on(one.funnel):
+                about = _of_cluster(hint, requests) if everywhere else hint
+                found.setdefault((about.kind, about.request, about.sentence), about)
+        return tuple(sorted(found.values(), key=lambda h: not h.verified)[:HINTS])
+
+    def _pods_of(self) -> PodsOf:
+        claims = self._cluster.device_claims
+        return lambda key: holders(claims[key]) if key in claims else ()
+
+
+def _of_cluster(hint: Hint, requests: tuple[RequestFunnel, ...]) -> Hint:
+    """A selector is the same on all nodes: what it met anywhere is told."""
+    if hint.kind != "selector":
+        return replace(hint, node="") if hint.kind == "class" else hint
+    values: Counter[str] = Counter()
+    for request in requests:
+        if (request.claim, request.request) == (hint.claim, hint.request):
+            losses = (loss for s in request.stages if s.stage in (Stage.CLASS, Stage.REQUEST) for loss in s.losses)
+            for loss in losses:
+                if hint.names[0] in loss.why:
+                    values.update({v.text: v.count for v in loss.values})
+    owner = hint.sentence.partition(" wants ")[0]
+    return replace(hint, node="", sentence=wants(owner, hint.names[0], values, "this cluster"))
+
+
+def _answers(looked: list[_Looked]) -> tuple[Answer, ...]:
+    """Errors first, then by the number of nodes."""
+    found: dict[tuple[str, bool], list[_Looked]] = {}
+    for one in looked:
+        found.setdefault((one.status.message, one.status.code is Code.ERROR), []).append(one)
+    answers = [
+        Answer(message=message, stops=stops, nodes=sum(o.nodes for o in of), node=of[0].funnel.node.name)
+        for (message, stops), of in found.items()
+    ]
+    return tuple(sorted(answers, key=lambda a: (not a.stops, -a.nodes)))
+
+
+def _situations(looked: list[_Looked]) -> tuple[Situation, ...]:
+    """The nearest to a solution first."""
+    found = [
+        Situation(node=o.funnel.node.name, nodes=o.nodes, missing=o.funnel.lacking, message=o.status.message)
+        for o in looked
+    ]
+    return tuple(sorted(found, key=lambda s: (bool(s.message), s.missing, -s.nodes, s.node))[:HINTS])
+
+
+def device_report(pod: Pod, cluster: Cluster, now: float, node: str = "") -> DeviceReport | None:
+    """None where the pod has no claim to allocate. Raises KeyError if there is no such node."""
+    examination = Examination(pod, cluster, now)
+    return examination.report(node) if examination.has_requests else None

@@ -1,0 +1,181 @@
+"""The funnel as it is told: for each request how many devices each stage lost, which, and why.
+
+Over many nodes one of each situation stands for all of them: the devices of a node count as often as there are such
+nodes; a device that several nodes see counts once, with the best that happens to it anywhere.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Final
+
+import msgspec
+
+from dradash.kinds.deviceclaim import ALL
+from dradash.scheduling.structured.allocator import object_name
+from dradash.scheduling.structured.conjuncts import Met
+from dradash.scheduling.structured.constraintfates import Course
+from dradash.scheduling.structured.devices import DeviceID
+from dradash.scheduling.structured.fates import Fate, Stage
+from dradash.scheduling.structured.nodefunnel import NodeFunnel
+
+NAMED: Final = 50  # devices of a stage
+LOSSES: Final = 20  # reasons of a stage
+VALUES: Final = 12  # of an attribute
+
+_STAGES: Final = tuple(Stage)
+_RANK: Final[dict[Stage | None, int]] = {s: i for i, s in enumerate(_STAGES)} | {None: len(_STAGES)}
+
+Holders = Callable[[DeviceID], tuple[str, ...]]
+
+
+class Told(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Base of what is told."""
+
+
+class LostDevice(Told, frozen=True):
+    """node: the one whose it is, "" if several see it. claims: keys of those that hold it or what it needs."""
+
+    driver: str
+    pool: str
+    device: str
+    node: str
+    claims: tuple[str, ...]
+
+
+class MetValue(Told, frozen=True):
+    """What a selector met, and on how many devices."""
+
+    text: str
+    count: int
+
+
+class Loss(Told, frozen=True):
+    """stops: asking such a device ends the whole attempt, on whatever node it is. devices: some of them."""
+
+    why: str
+    count: int
+    stops: bool
+    values: tuple[MetValue, ...]
+    devices: tuple[LostDevice, ...]
+
+
+class StageTold(Told, frozen=True):
+    """left: devices that are left behind this stage."""
+
+    stage: str
+    lost: int
+    left: int
+    losses: tuple[Loss, ...]
+
+
+class RequestFunnel(Told, frozen=True):
+    """request: "request" or "request/subrequest". needed: on a node; null where all devices are asked for.
+
+    nodesEnough: nodes where enough devices are left for it.
+    """
+
+    claim: str
+    request: str
+    device_class: str
+    mode: str
+    needed: int | None
+    nodes_enough: int
+    stages: tuple[StageTold, ...]
+
+
+class _Lost(msgspec.Struct):
+    count: int = 0
+    stops: bool = False
+    values: Counter[tuple[Met, ...]] = msgspec.field(default_factory=Counter)
+    devices: list[LostDevice] = []
+
+
+class _Tally:
+    """One request over several nodes."""
+
+    def __init__(self, course: Course, claim: str, holders: Holders) -> None:
+        self.course, self.claim = course, claim
+        self.nodes_enough = 0
+        self._holders = holders
+        self._seen = 0
+        self._lost: dict[tuple[Stage, str], _Lost] = {}
+        self._named: Counter[Stage] = Counter()
+        self._shared: dict[DeviceID, Fate] = {}
+
+    def add(self, course: Course, nodes: int, node: str) -> None:
+        self.nodes_enough += nodes if course.is_enough else 0
+        for fate in course.fates:
+            if fate.seen.is_local:
+                self._add(fate, nodes, node)
+                continue
+            known = self._shared.get(fate.id)
+            if known is None or _RANK[fate.lost] > _RANK[known.lost]:
+                self._shared[fate.id] = fate
+
+    def _add(self, fate: Fate, count: int, node: str) -> None:
+        self._seen += count
+        if fate.lost is None:
+            return
+        lost = self._lost.setdefault((fate.lost, fate.why), _Lost())
+        lost.count += count
+        lost.stops |= fate.stops
+        if fate.met:
+            lost.values[fate.met] += count
+        if self._named[fate.lost] < NAMED:
+            self._named[fate.lost] += 1
+            claims = dict.fromkeys(claim for blocker in fate.blockers for claim in self._holders(blocker))
+            driver, pool, device = fate.id
+            named = LostDevice(driver=driver, pool=pool, device=device, node=node, claims=tuple(claims))
+            lost.devices.append(named)
+
+    def told(self) -> RequestFunnel:
+        for fate in self._shared.values():
+            self._add(fate, 1, "")
+        self._shared = {}
+        request = self.course.request
+        return RequestFunnel(
+            claim=self.claim,
+            request=request.full_name,
+            device_class=request.class_name,
+            mode=request.mode,
+            needed=None if request.mode == ALL else request.count,
+            nodes_enough=self.nodes_enough,
+            stages=tuple(self._stages()),
+        )
+
+    def _stages(self) -> Iterable[StageTold]:
+        left = self._seen
+        for stage in _STAGES:
+            lost = {why: one for (at, why), one in self._lost.items() if at is stage}
+            count = sum(one.count for one in lost.values())
+            left -= count
+            most = sorted(lost.items(), key=lambda item: (-item[1].count, item[0]))[:LOSSES]
+            yield StageTold(stage=str(stage), lost=count, left=left, losses=tuple(_loss(w, o) for w, o in most))
+
+
+def _loss(why: str, lost: _Lost) -> Loss:
+    values = tuple(
+        MetValue(text=met_text(met), count=count)
+        for met, count in sorted(lost.values.items(), key=lambda item: (-item[1], item[0]))[:VALUES]
+    )
+    return Loss(why=why, count=lost.count, stops=lost.stops, values=values, devices=tuple(lost.devices))
+
+
+def met_text(met: tuple[Met, ...]) -> str:
+    """`a100`, or `model a100, memory 40Gi` where the selector reads several values."""
+    return met[0].value if len(met) == 1 else ", ".join(f"{m.name} {m.value}" for m in met)
+
+
+def fold(funnels: Iterable[tuple[NodeFunnel, int]], holders: Holders) -> tuple[RequestFunnel, ...]:
+    """The funnel of several nodes, each with the number of nodes that it stands for."""
+    tallies: dict[tuple[str, str], _Tally] = {}
+    for funnel, nodes in funnels:
+        for claim, courses in zip(funnel.claims, funnel.courses, strict=True):
+            for course in courses:
+                key = (object_name(claim), course.request.full_name)
+                if key not in tallies:
+                    tallies[key] = _Tally(course, key[0], holders)
+                tallies[key].add(course, nodes, funnel.node.name)
+    return tuple(tally.told() for tally in tallies.values())

@@ -1,0 +1,261 @@
+"""The smallest changes that would make the claims fit on a node, each tried on the allocator."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import combinations, islice
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from dradash.kinds.deviceclaim import ALL, DeviceToleration, ResourceClaim
+from dradash.kinds.resourceslice import DeviceTaint
+from dradash.scheduling.structured.allocator import object_name
+from dradash.scheduling.structured.conjuncts import short
+from dradash.scheduling.structured.constraintfates import Course
+from dradash.scheduling.structured.devices import DeviceID
+from dradash.scheduling.structured.fates import Fate, Stage, untolerated, untolerated_taints
+from dradash.scheduling.structured.funnel import Holders, Told, met_text
+from dradash.scheduling.structured.nodefunnel import NodeFunnel, lacking
+from dradash.scheduling.structured.pools import PoolID
+from dradash.scheduling.structured.trial import (
+    Change,
+    Trials,
+    selectors_less,
+    with_selectors_less,
+    with_tolerations,
+    without_constraint,
+)
+
+FREED: Final = 32  # devices among which those to free are looked for
+MORE: Final = 2  # than seem to be missing
+COMBINATIONS: Final = 16
+OF_A_KIND: Final = 3  # taints, selectors: the most frequent ones
+NAMED: Final = 4
+
+PodsOf = Callable[[str], tuple[str, ...]]  # claim key -> keys of the pods that use it
+
+
+class Hint(Told, frozen=True):
+    """kind: class, pool, free, tolerate, constraint, selector. verified: the allocator finds a solution with it.
+
+    names: the taints, the class, the driver, the attribute or the part of the selector that it is about. node: "" for
+    the whole cluster.
+    """
+
+    kind: str
+    sentence: str
+    claim: str
+    request: str
+    node: str
+    verified: bool
+    names: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
+    claims: tuple[str, ...] = ()
+    pods: tuple[str, ...] = ()
+
+
+class _Option(msgspec.Struct, frozen=True):
+    hint: Hint
+    change: Change
+
+
+class Advice:
+    """hints: those that are right; `everywhere`: the sentence names the node."""
+
+    def __init__(self, trials: Trials, holders: Holders, pods_of: PodsOf, *, everywhere: bool) -> None:
+        self._trials, self._holders, self._pods_of = trials, holders, pods_of
+        self._everywhere = everywhere
+
+    def on(self, funnel: NodeFunnel) -> list[Hint]:
+        """The verified ones first; where no single one helps, those that help together, else none but facts."""
+        found: list[Hint] = []
+        first: list[_Option] = []
+        for place, course in funnel.short():
+            of_request = [o for kind in self._kinds(funnel, place, course) for o in kind]
+            tried = [self._tried(funnel, option) for option in of_request]
+            found += tried
+            first += of_request[:1]
+        if len(first) > 1 and not any(h.verified for h in found) and self._help_together(funnel, first):
+            return [replace(o.hint, verified=True) for o in first]
+        return sorted(found, key=lambda h: not h.verified)
+
+    def _tried(self, funnel: NodeFunnel, option: _Option) -> Hint:
+        if option.hint.verified or option.hint.kind == "class":
+            return option.hint
+        return replace(option.hint, verified=self._trials.fits(funnel, option.change))
+
+    def _help_together(self, funnel: NodeFunnel, options: list[_Option]) -> bool:
+        """Only changes of devices can be joined; changes of claims would overwrite each other."""
+        if any(o.change.claims is not None or o.change.classes is not None for o in options):
+            return False
+        freed = frozenset(d for o in options for d in o.change.freed)
+        repaired = frozenset(p for o in options for p in o.change.repaired)
+        return self._trials.fits(funnel, Change(freed=freed, repaired=repaired))
+
+    def _kinds(self, funnel: NodeFunnel, place: int, course: Course) -> Iterator[list[_Option]]:
+        about = _About(funnel, place, course, self._where(funnel))
+        yield self._class(about)
+        yield self._pools(about)
+        yield self._free(about)
+        yield self._tolerate(about)
+        yield self._constraints(about)
+        yield self._selectors(about, Stage.REQUEST)
+        yield self._selectors(about, Stage.CLASS)
+
+    def _where(self, funnel: NodeFunnel) -> str:
+        return f" on {funnel.node.name}" if self._everywhere else ""
+
+    # --- the kinds ---------------------------------------------------------------------------------------------------
+
+    def _class(self, about: _About) -> list[_Option]:
+        name = about.course.request.class_name
+        if name in self._trials.classes:
+            return []
+        return [_Option(about.hint("class", f"class {name} is missing", names=(name,)), Change())]
+
+    def _pools(self, about: _About) -> list[_Option]:
+        """Pools that are incomplete here, taken for complete as they are."""
+        incomplete = {p.id for p in about.funnel.sight.pools if p.is_incomplete} if about.funnel.sight else set()
+        options = []
+        for why, fates in about.lost(Stage.POOL).items():
+            id_ = fates[0].id
+            pool = PoolID(id_.driver, id_.pool)
+            if pool in incomplete:
+                hint = about.hint("pool", why, names=(id_.driver,), devices=tuple(f.id for f in fates[:NAMED]))
+                options.append(_Option(hint, Change(repaired=frozenset((pool,)))))
+        return options[:OF_A_KIND]
+
+    def _free(self, about: _About) -> list[_Option]:
+        """As few devices as possible. Verified at once: which ones help is found by trying."""
+        blockers = dict.fromkeys(b for f in about.course.fates if f.lost is Stage.FREE for b in f.blockers)
+        names = list(blockers)[:FREED]
+        least = lacking(about.course) if about.course.request.mode != ALL else len(blockers)
+        for count in range(max(1, least), min(len(names), least + MORE) + 1):
+            tried = list(islice(combinations(names, count), COMBINATIONS))
+            helps = [c for c in tried if self._trials.fits(about.funnel, Change(freed=frozenset(c)))]
+            if helps:
+                return [self._freeing(about, helps, names, count, is_any=len(helps) == len(tried))]
+        if len(names) < least:
+            return []
+        some = names[:least]
+        return [_Option(self._free_hint(about, some, len(some), verified=False), Change(freed=frozenset(some)))]
+
+    def _freeing(
+        self, about: _About, helps: list[tuple[DeviceID, ...]], names: list[DeviceID], count: int, *, is_any: bool
+    ) -> _Option:
+        among = names if is_any else [c[0] for c in helps] if count == 1 else list(helps[0])
+        return _Option(self._free_hint(about, among, count, verified=True), Change(freed=frozenset(helps[0])))
+
+    def _free_hint(self, about: _About, among: list[DeviceID], count: int, *, verified: bool) -> Hint:
+        claims = tuple(dict.fromkeys(c for d in among for c in self._holders(d)))
+        pods = tuple(dict.fromkeys(p for c in claims for p in self._pods_of(c)))
+        which = listing([d.device for d in among])
+        amount = f"{count} of " if count < len(among) else ""
+        by = listing([f"pod {p}" for p in pods] or [f"claim {c}" for c in claims])
+        sentence = f"free {amount}{which}{about.where} (held by {by})" if by else f"free {amount}{which}{about.where}"
+        hint = about.hint("free", sentence, devices=tuple(among))
+        return replace(hint, claims=claims, pods=pods, verified=verified)
+
+    def _tolerate(self, about: _About) -> list[_Option]:
+        options = []
+        for why, fates in about.lost(Stage.TAINTS).items():
+            request = about.course.request
+            taints = untolerated_taints(fates[0].seen.candidate, request)
+            claim = with_tolerations(about.claim, request, [_toleration(t) for t in taints])
+            devices = tuple(f.id for f in fates[:NAMED])
+            sentence = f"tolerate {why} ({listing([d.device for d in devices])}{about.where})"
+            names = untolerated(fates[0].seen.candidate, request)
+            hint = about.hint("tolerate", sentence, names=names, devices=devices)
+            options.append(_Option(hint, Change(claims=about.with_claim(claim))))
+        return options[:OF_A_KIND]
+
+    def _constraints(self, about: _About) -> list[_Option]:
+        if not about.lost(Stage.CONSTRAINTS):
+            return []
+        options = []
+        for place, given in enumerate(about.claim.spec.devices.constraints):
+            name = given.match_attribute or given.distinct_attribute or ""
+            word = "matchAttribute" if given.match_attribute else "distinctAttribute"
+            clashes = [w for w in about.lost(Stage.CONSTRAINTS) if name in w][:NAMED]
+            if clashes:
+                sentence = f"{word} {name} refuses{about.where}: {'; '.join(clashes)}"
+                hint = about.hint("constraint", sentence, names=(name,))
+                changed = about.with_claim(without_constraint(about.claim, place))
+                options.append(_Option(hint, Change(claims=changed)))
+        return options[:OF_A_KIND]
+
+    def _selectors(self, about: _About, stage: Stage) -> list[_Option]:
+        by_part: dict[str, list[Fate]] = {}
+        for fate in about.course.fates:
+            if fate.lost is stage and fate.part:
+                by_part.setdefault(fate.part, []).append(fate)
+        request = about.course.request
+        options = []
+        for part, fates in sorted(by_part.items(), key=lambda item: -len(item[1]))[:OF_A_KIND]:
+            values = Counter(met_text(f.met) for f in fates if f.met)
+            owner = "selector" if stage is Stage.REQUEST else f"class {request.class_name}"
+            hint = about.hint(
+                "selector", wants(owner, part, values, f"node {about.funnel.node.name}"), names=(short(part),)
+            )
+            options.append(_Option(hint, self._less(about, stage, part)))
+        return options
+
+    def _less(self, about: _About, stage: Stage, part: str) -> Change:
+        request = about.course.request
+        if stage is Stage.REQUEST:
+            return Change(claims=about.with_claim(with_selectors_less(about.claim, request, part)))
+        known = self._trials.classes[request.class_name]
+        less = replace(known, spec=replace(known.spec, selectors=selectors_less(known.spec.selectors, part)))
+        return Change(classes={**self._trials.classes, request.class_name: less})
+
+
+class _About:
+    """One request that has too few devices on a node."""
+
+    def __init__(self, funnel: NodeFunnel, place: int, course: Course, where: str) -> None:
+        self.funnel, self.course, self.where = funnel, course, where
+        self.claim: ResourceClaim = funnel.claims[place]
+        self._place = place
+
+    def hint(
+        self, kind: str, sentence: str, *, names: tuple[str, ...] = (), devices: tuple[DeviceID, ...] = ()
+    ) -> Hint:
+        return Hint(
+            kind=kind,
+            sentence=sentence,
+            claim=object_name(self.claim),
+            request=self.course.request.full_name,
+            node=self.funnel.node.name,
+            verified=False,
+            names=names,
+            devices=tuple(map(str, devices)),
+        )
+
+    def lost(self, stage: Stage) -> dict[str, list[Fate]]:
+        """Reason -> devices, the most frequent first."""
+        found: dict[str, list[Fate]] = {}
+        for fate in self.course.fates:
+            if fate.lost is stage:
+                found.setdefault(fate.why, []).append(fate)
+        return dict(sorted(found.items(), key=lambda item: -len(item[1])))
+
+    def with_claim(self, claim: ResourceClaim) -> tuple[ResourceClaim, ...]:
+        return tuple(claim if i == self._place else c for i, c in enumerate(self.funnel.claims))
+
+
+def _toleration(taint: DeviceTaint) -> DeviceToleration:
+    return DeviceToleration(key=taint.key, operator="Equal", value=taint.value, effect=taint.effect)
+
+
+def wants(owner: str, part: str, values: Counter[str], where: str) -> str:
+    """`selector wants model == "h100"; this cluster has a100 (40), l4 (8)`."""
+    met = listing([f"{value} ({count})" for value, count in values.most_common()])
+    return f"{owner} wants {short(part)}" + (f"; {where} has {met}" if met else "")
+
+
+def listing(names: list[str]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more

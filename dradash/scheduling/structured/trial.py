@@ -1,0 +1,132 @@
+"""Would it fit if ...: the allocator asked again about one node, with something changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, Final
+
+import msgspec
+from msgspec.structs import replace
+
+from dradash.kinds.deviceclaim import (
+    CelSelector,
+    DeviceClaim,
+    DeviceRequest,
+    DeviceSelector,
+    DeviceToleration,
+    ResourceClaim,
+)
+from dradash.kinds.deviceclass import DeviceClass
+from dradash.kinds.node import Node
+from dradash.scheduling.structured.allocator import Allocator, SearchCut
+from dradash.scheduling.structured.conjuncts import without
+from dradash.scheduling.structured.devices import AllocatedState, AllocationError, DeviceID
+from dradash.scheduling.structured.inventory import Inventory
+from dradash.scheduling.structured.nodefunnel import NodeFunnel
+from dradash.scheduling.structured.pools import Pool, PoolID, built
+from dradash.scheduling.structured.requests import Request
+
+TRIALS: Final = 40  # of one explanation
+STEPS: Final = 5_000  # of the search in one of them
+
+
+_Fields = Callable[[Any], dict[str, Any]]
+
+
+class Change(msgspec.Struct, frozen=True):
+    """What is different. freed: devices that nobody holds. repaired: pools taken for complete. claims, classes: those
+    to allocate and to ask, None where they are as they are."""
+
+    freed: frozenset[DeviceID] = frozenset()
+    repaired: frozenset[PoolID] = frozenset()
+    claims: tuple[ResourceClaim, ...] | None = None
+    classes: Mapping[str, DeviceClass] | None = None
+
+
+class _Changed(Inventory):
+    def __init__(self, pools: list[Pool], taken: AllocatedState) -> None:
+        super().__init__()
+        self.taken = taken
+        self._seen = pools
+
+    def pools(self, node: Node) -> list[Pool]:  # noqa: ARG002 - there is only one
+        return self._seen
+
+
+class Trials:
+    def __init__(self, inventory: Inventory, classes: Mapping[str, DeviceClass], most: int = TRIALS) -> None:
+        self.left = most
+        self.classes = classes
+        self._inventory = inventory
+
+    def fits(self, funnel: NodeFunnel, change: Change) -> bool:
+        """False also where no more trials are allowed."""
+        if funnel.sight is None or self.left <= 0:
+            return False
+        self.left -= 1
+        pools = [self._repaired(p, funnel) if p.id in change.repaired else p for p in funnel.sight.pools]
+        changed = _Changed(pools, _without(self._inventory.taken, pools, change.freed))
+        classes = self.classes if change.classes is None else change.classes
+        claims = funnel.claims if change.claims is None else list(change.claims)
+        try:
+            return Allocator(changed, classes, steps=STEPS).allocate(funnel.node, claims) is not None
+        except (AllocationError, SearchCut):
+            return False
+
+    def _repaired(self, pool: Pool, funnel: NodeFunnel) -> Pool:
+        return built(pool.id, self._inventory.seen_from(funnel.node)[pool.id], None)
+
+
+def _without(taken: AllocatedState, pools: list[Pool], freed: Collection[DeviceID]) -> AllocatedState:
+    """What is taken of these pools, less what is freed."""
+    ids = {
+        DeviceID(pool.id.driver, pool.id.pool, device.name)
+        for pool in pools
+        for item in (*pool.here, *pool.elsewhere)
+        for device in item.spec.devices
+    } - set(freed)
+    return AllocatedState(
+        ids & taken.devices, ids & taken.shared, {i: taken.capacity[i] for i in ids if i in taken.capacity}
+    )
+
+
+# --- claims with something changed -----------------------------------------------------------------------------------
+
+
+def with_tolerations(claim: ResourceClaim, request: Request, added: Iterable[DeviceToleration]) -> ResourceClaim:
+    return _with_request(claim, request, lambda r: {"tolerations": (*r.tolerations, *added)})
+
+
+def with_selectors_less(claim: ResourceClaim, request: Request, part: str) -> ResourceClaim:
+    return _with_request(claim, request, lambda r: {"selectors": selectors_less(r.selectors, part)})
+
+
+def selectors_less(selectors: tuple[DeviceSelector, ...], part: str) -> tuple[DeviceSelector, ...]:
+    return tuple(
+        s if s.cel is None else replace(s, cel=CelSelector(expression=without(s.cel.expression, part)))
+        for s in selectors
+    )
+
+
+def without_constraint(claim: ResourceClaim, place: int) -> ResourceClaim:
+    devices = claim.spec.devices
+    left = tuple(c for i, c in enumerate(devices.constraints) if i != place)
+    return _with_devices(claim, replace(devices, constraints=left))
+
+
+def _with_devices(claim: ResourceClaim, devices: DeviceClaim) -> ResourceClaim:
+    return replace(claim, spec=replace(claim.spec, devices=devices))
+
+
+def _with_request(claim: ResourceClaim, wanted: Request, change: _Fields) -> ResourceClaim:
+    requests = tuple(_changed(r, wanted, change) for r in claim.spec.devices.requests)
+    return _with_devices(claim, replace(claim.spec.devices, requests=requests))
+
+
+def _changed(request: DeviceRequest, wanted: Request, change: _Fields) -> DeviceRequest:
+    if request.name != wanted.base_name:
+        return request
+    if request.exactly is not None and not wanted.parent:
+        return replace(request, exactly=replace(request.exactly, **change(request.exactly)))
+    subs = tuple(replace(s, **change(s)) if s.name == wanted.name else s for s in request.first_available)
+    return replace(request, first_available=subs)

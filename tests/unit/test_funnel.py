@@ -1,0 +1,422 @@
+"""The funnel of a pod's requests: each stage with the devices that it loses and why, and what would change it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dradash.scheduling.cluster import Cluster
+from dradash.scheduling.evaluate import evaluate
+from dradash.scheduling.structured.conjuncts import conjuncts, short
+from dradash.scheduling.structured.devicereport import DeviceReport, device_report
+from dradash.scheduling.structured.funnel import NAMED, Loss, StageTold
+from dradash.scheduling.structured.smallestchange import Hint
+from dradash.scheduling.verdict import ActsNext, Outcome
+from tests import build
+
+Raw = dict[str, Any]
+DRIVER = "gpu.example.com"
+KINDS = {
+    "Pod": "pods",
+    "Node": "nodes",
+    "DeviceClass": "deviceclasses",
+    "ResourceSlice": "resourceslices",
+    "ResourceClaim": "resourceclaims",
+}
+
+
+def model(value: str) -> str:
+    return f'device.attributes["{DRIVER}"].model == "{value}"'
+
+
+def selectors(*expressions: str) -> list[Raw]:
+    return [{"cel": {"expression": e}} for e in expressions]
+
+
+def request(name: str = "gpus", count: int = 1, **fields: Any) -> Raw:
+    exactly = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": count, **fields}
+    if exactly["allocationMode"] == "All":
+        del exactly["count"]
+    return {"name": name, "exactly": exactly}
+
+
+def device(name: str, kind: str = "a100", *, numa: int | None = None, **fields: Any) -> Raw:
+    attributes: Raw = {"model": {"string": kind}} | ({} if numa is None else {"numa": {"int": numa}})
+    return {"name": name, "attributes": attributes, **fields}
+
+
+def pool(*devices: Raw, node: str = "node-0", name: str = "", suffix: str = "0", **spec: Any) -> Raw:
+    pool_name = name or node
+    of = {"name": pool_name, "generation": spec.pop("generation", 1), "resourceSliceCount": spec.pop("slices", 1)}
+    where = {} if {"allNodes", "nodeSelector", "perDeviceNodeSelection"} & set(spec) else {"nodeName": node}
+    return kube(
+        "ResourceSlice",
+        f"{pool_name}-{suffix}",
+        spec={"driver": DRIVER, "pool": of, "devices": list(devices), **where, **spec},
+    )
+
+
+def kube(kind: str, name: str, namespace: str = "", **more: Any) -> Raw:
+    version = "v1" if kind in ("Pod", "Node") else "resource.k8s.io/v1"
+    return {"apiVersion": version, "kind": kind, "metadata": build.meta(name, namespace), **more}
+
+
+def device_class(*expressions: str, name: str = "gpu") -> Raw:
+    return kube("DeviceClass", name, spec={"selectors": selectors(*expressions)})
+
+
+def holder(*devices: str, node: str = "node-0", name: str = "held", pod: str = "user", **result: Any) -> Raw:
+    """A claim that holds these devices for a pod."""
+    results = [{"request": "r", "driver": DRIVER, "pool": node, "device": d, **result} for d in devices]
+    reserved = [{"resource": "pods", "name": pod, "uid": f"uid-team-{pod}"}] if pod else []
+    status = {"allocation": {"devices": {"results": results}}, "reservedFor": reserved}
+    return kube("ResourceClaim", name, "team", spec={"devices": {"requests": [request("r")]}}, status=status)
+
+
+def cluster(*objects: Raw, requests: list[Raw], nodes: int = 1, **devices: Any) -> Cluster:
+    """One pod, team/train, whose claim has these requests; nodes node-0 and so on."""
+    claim = kube("ResourceClaim", "claim", "team", spec={"devices": {"requests": requests, **devices}})
+    pod = kube("Pod", "train", "team", spec={"resourceClaims": [{"name": "c", "resourceClaimName": "claim"}]})
+    found = Cluster()
+    classes = [] if any(o["kind"] == "DeviceClass" for o in objects) else [device_class()]
+    for obj in (*classes, *(build.node(f"node-{i}") for i in range(nodes)), *objects, claim, pod):
+        meta = obj["metadata"]
+        key = f"{meta['namespace']}/{meta['name']}" if "namespace" in meta else meta["name"]
+        _, new = found.put(KINDS[obj["kind"]], key, json.dumps(obj).encode())
+        assert new is not None, found.malformed
+    return found
+
+
+def report(of: Cluster, node: str = "") -> DeviceReport:
+    found = device_report(of.pods["team/train"], of, build.NOW, node)
+    assert found is not None
+    return found
+
+
+def stages(found: DeviceReport, place: int = 0) -> dict[str, int]:
+    """Stage -> devices left behind it."""
+    return {s.stage: s.left for s in found.requests[place].stages}
+
+
+def stage(found: DeviceReport, name: str, place: int = 0) -> StageTold:
+    return next(s for s in found.requests[place].stages if s.stage == name)
+
+
+def only_loss(found: DeviceReport, name: str, place: int = 0) -> Loss:
+    (loss,) = stage(found, name, place).losses
+    return loss
+
+
+def sentences(found: DeviceReport, *, verified: bool = True) -> list[str]:
+    return [h.sentence for h in found.hints if h.verified is verified]
+
+
+def hint(found: DeviceReport, kind: str) -> Hint:
+    return next(h for h in found.hints if h.kind == kind)
+
+
+def moves(of: Cluster) -> ActsNext:
+    verdict = evaluate(of.pods["team/train"], of, 1, now=build.NOW).verdict
+    assert verdict.outcome in (Outcome.UNSCHEDULABLE, Outcome.ERROR)
+    return verdict.acts_next
+
+
+# --- the stages, one by one ------------------------------------------------------------------------------------------
+
+
+def test_a_request_that_fits_loses_nothing_and_needs_no_advice() -> None:
+    found = report(cluster(pool(device("a"), device("b")), requests=[request()]))
+    assert set(stages(found).values()) == {2}
+    assert found.requests[0].needed == 1
+    assert found.requests[0].nodes_enough == 1
+    assert found.hints == ()
+    assert [(a.message, a.stops, a.nodes) for a in found.answers] == [("", False, 1)]
+
+
+def test_devices_of_an_incomplete_pool_are_seen_and_lost_at_once() -> None:
+    found = report(cluster(pool(device("a"), slices=2, generation=7), requests=[request()]))
+    assert (stages(found)["seen"], stages(found)["usable pool"]) == (1, 0)
+    assert only_loss(found, "usable pool").why == "pool node-0 is incomplete: 1 of 2 slices of generation 7"
+    assert sentences(found) == ["pool node-0 is incomplete: 1 of 2 slices of generation 7"]
+    assert hint(found, "pool").names == (DRIVER,)
+
+
+def test_completing_a_pool_is_no_advice_where_its_devices_are_not_wanted() -> None:
+    wanted = request(selectors=selectors(model("h100")))
+    found = report(cluster(pool(device("a"), slices=2), requests=[wanted]))
+    assert sentences(found) == []
+    assert sentences(found, verified=False) == ["pool node-0 is incomplete: 1 of 2 slices of generation 1"]
+
+
+def test_an_invalid_pool_says_what_is_wrong_with_it() -> None:
+    found = report(cluster(pool(device("a"), device("a")), requests=[request()]))
+    assert only_loss(found, "usable pool").why == "pool node-0 is invalid: duplicate device name a"
+    (answer,) = found.answers
+    assert (answer.message, answer.stops) == ("invalid resource pools were encountered", False)
+
+
+def test_a_newer_generation_elsewhere_takes_the_devices_of_the_older_one_away() -> None:
+    old, new = (
+        pool(device("a"), name="p", slices=2),
+        pool(device("b"), node="node-1", name="p", suffix="1", generation=2),
+    )
+    found = report(cluster(old, new, requests=[request()], nodes=2), "node-0")
+    why = "pool p has a newer generation than 1, which does not reach the node"
+    assert only_loss(found, "usable pool").why == why
+
+
+def test_the_class_loses_devices_with_the_values_that_its_selector_met() -> None:
+    slices = pool(device("a"), device("b", "l4"), device("c", "l4"))
+    found = report(cluster(device_class(model("h100")), slices, requests=[request()]))
+    loss = only_loss(found, "class selectors")
+    assert loss.why == 'class gpu wants model == "h100"'
+    assert [(v.text, v.count) for v in loss.values] == [("l4", 2), ("a100", 1)]
+    assert sentences(found) == ['class gpu wants model == "h100"; this cluster has l4 (2), a100 (1)']
+
+
+def test_of_a_chain_the_part_that_fails_is_named() -> None:
+    wanted = request(selectors=selectors(f'device.driver == "{DRIVER}" && {model("h100")}'))
+    found = report(
+        cluster(pool(device("a"), device("b", "h100")), requests=[request(**wanted["exactly"] | {"count": 2})])
+    )
+    loss = only_loss(found, "request selectors")
+    assert (loss.why, loss.count) == ('the request wants model == "h100"', 1)
+    assert [d.device for d in loss.devices] == ["a"]
+    assert hint(found, "selector").sentence == 'selector wants model == "h100"; this cluster has a100 (1)'
+
+
+@pytest.mark.parametrize(
+    ("expression", "parts"),
+    [
+        ("a && b && c", ("a && b && c",)),  # no expression: it does not compile
+        ("true && (false && true)", ("true", "false", "true")),
+        ('device.driver == "a && b" && true', ('device.driver == "a && b"', "true")),
+        ("true || false && true", ("true || false && true",)),
+        ("true && false ? true : false", ("true && false ? true : false",)),
+        ("[true && false].all(x, x && x) && true", ("[true && false].all(x, x && x)", "true")),
+    ],
+)
+def test_a_chain_is_split_only_where_all_parts_must_hold(expression: str, parts: tuple[str, ...]) -> None:
+    assert conjuncts(expression) == parts
+
+
+def test_a_part_is_shown_without_the_domain() -> None:
+    assert short(f'device.attributes["{DRIVER}"].model == "x"') == 'model == "x"'
+
+
+def test_an_error_of_a_selector_is_told_as_one_that_ends_the_attempt() -> None:
+    wanted = request(selectors=selectors(f'device.attributes["{DRIVER}"].nothing == 1'))
+    found = report(cluster(pool(device("a")), requests=[wanted]))
+    loss = only_loss(found, "request selectors")
+    assert loss.stops
+    assert loss.why == "the request: selector #0: CEL runtime error: no such key: nothing"
+    assert [v.text for v in loss.values] == ["nothing"]
+    assert found.answers[0].stops
+
+
+def test_taints_that_are_not_tolerated_are_named_and_tolerating_them_helps() -> None:
+    taint = {"key": "broken", "value": "fan", "effect": "NoSchedule"}
+    found = report(cluster(pool(device("a", taints=[taint])), requests=[request()]))
+    assert only_loss(found, "tolerated taints").why == "taint broken=fan:NoSchedule"
+    assert sentences(found) == ["tolerate taint broken=fan:NoSchedule (a on node-0)"]
+    tolerated = request(tolerations=[{"key": "broken", "operator": "Exists"}])
+    assert stages(report(cluster(pool(device("a", taints=[taint])), requests=[tolerated])))["constraints"] == 1
+
+
+def test_allocated_devices_are_told_with_their_claims_and_pods() -> None:
+    taken = holder("a", "b")
+    found = report(cluster(pool(device("a"), device("b")), taken, requests=[request()]))
+    loss = only_loss(found, "not allocated")
+    assert (loss.why, loss.count) == ("allocated", 2)
+    assert [(d.device, d.claims) for d in loss.devices] == [("a", ("team/held",)), ("b", ("team/held",))]
+    free = hint(found, "free")
+    assert free.sentence == "free 1 of a, b on node-0 (held by pod team/user)"
+    assert free.verified
+    assert (free.claims, free.pods) == (("team/held",), ("team/user",))
+
+
+def test_only_devices_whose_freeing_helps_are_proposed() -> None:
+    slices = pool(device("a"), device("b", numa=0), device("c", numa=1), device("d", numa=1))
+    same = [{"matchAttribute": f"{DRIVER}/numa"}]
+    found = report(cluster(slices, holder("b", "c"), requests=[request(count=2)], constraints=same))
+    assert hint(found, "free").sentence == "free c on node-0 (held by pod team/user)"
+
+
+def test_admin_access_takes_nothing_and_is_kept_from_nothing() -> None:
+    found = report(cluster(pool(device("a")), holder("a"), requests=[request(adminAccess=True)]))
+    assert stages(found)["constraints"] == 1
+    assert found.answers[0].message == ""
+
+
+def test_capacity_that_is_left_is_told_and_giving_back_a_share_helps() -> None:
+    shared = device("a", allowMultipleAllocations=True, capacity={"memory": {"value": "80Gi"}})
+    share = {"shareID": "s", "consumedCapacity": {"memory": "60Gi"}}
+    wanted = request(capacity={"requests": {"memory": "40Gi"}})
+    found = report(cluster(pool(shared), holder("a", **share), requests=[wanted]))
+    assert only_loss(found, "not allocated").why == "capacity memory: needs 40Gi, 20Gi of 80Gi left"
+    assert sentences(found) == ["free a on node-0 (held by pod team/user)"]
+
+
+def test_more_capacity_than_a_device_has_is_freed_by_nobody() -> None:
+    wanted = request(capacity={"requests": {"memory": "100Gi"}})
+    shared = device("a", allowMultipleAllocations=True, capacity={"memory": {"value": "80Gi"}})
+    found = report(cluster(pool(shared), requests=[wanted]))
+    assert only_loss(found, "not allocated").why == "capacity memory: needs 100Gi, 80Gi of 80Gi left"
+    assert found.hints == ()
+
+
+def test_counters_that_are_used_up_are_named_with_who_uses_them() -> None:
+    def part(name: str, slots: str) -> Raw:
+        uses = [{"counterSet": "card", "counters": {"slots": {"value": slots}}}]
+        return device(name, consumesCounters=uses)
+
+    counters = pool(suffix="c", slices=2, sharedCounters=[{"name": "card", "counters": {"slots": {"value": "4"}}}])
+    parts = pool(part("half", "2"), part("rest", "3"), suffix="d", slices=2)
+    found = report(cluster(counters, parts, holder("half"), requests=[request()]), "node-0")
+    whys = {loss.why for loss in stage(found, "not allocated").losses}
+    assert whys == {"allocated", "counter card/slots: needs 3, 2 of 4 left"}
+    assert sentences(found) == ["free half (held by pod team/user)"]
+
+
+def test_the_value_on_which_devices_do_not_agree_is_named() -> None:
+    slices = pool(device("a", numa=0), device("b", numa=0), device("c", numa=1), device("d"))
+    same = [{"matchAttribute": f"{DRIVER}/numa"}]
+    found = report(cluster(slices, requests=[request(count=3)], constraints=same))
+    losses = {loss.why: loss.count for loss in stage(found, "constraints").losses}
+    assert losses == {f"has no attribute {DRIVER}/numa": 1, f"{DRIVER}/numa = 1: 1 of the 3 needed have it": 1}
+    assert stages(found)["constraints"] == 2
+    assert hint(found, "constraint").verified
+
+
+def test_a_value_must_serve_all_requests_of_the_constraint() -> None:
+    slices = pool(device("a", numa=0), device("b", numa=1), device("c", "nic", numa=1))
+    requests = [request("gpu", selectors=selectors(model("a100"))), request("nic", selectors=selectors(model("nic")))]
+    found = report(cluster(slices, requests=requests, constraints=[{"matchAttribute": f"{DRIVER}/numa"}]))
+    assert only_loss(found, "constraints", 0).why == f"{DRIVER}/numa = 0: another request has too few of it"
+    assert found.answers[0].message == ""
+
+
+def test_devices_that_must_differ_do_not_count_twice() -> None:
+    slices = pool(device("a", numa=0), device("b", numa=0))
+    found = report(cluster(slices, requests=[request(count=2)], constraints=[{"distinctAttribute": f"{DRIVER}/numa"}]))
+    assert only_loss(found, "constraints").why == f"{DRIVER}/numa = 0: the device before it has it too"
+    assert stages(found)["constraints"] == 1
+
+
+def test_all_devices_are_needed_where_all_are_asked_for() -> None:
+    slices = pool(device("a"), device("b"))
+    found = report(cluster(slices, holder("b"), requests=[request(allocationMode="All")]))
+    assert found.requests[0].needed is None
+    assert found.requests[0].nodes_enough == 0
+    assert sentences(found) == ["free b on node-0 (held by pod team/user)"]
+
+
+def test_each_alternative_has_its_funnel() -> None:
+    alternatives = [
+        {"name": "big", "deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 2},
+        {"name": "small", "deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1},
+    ]
+    found = report(cluster(pool(device("a")), requests=[{"name": "gpus", "firstAvailable": alternatives}]))
+    assert [(r.request, r.needed, r.nodes_enough) for r in found.requests] == [("gpus/big", 2, 0), ("gpus/small", 1, 1)]
+    assert found.answers[0].message == ""
+
+
+def test_a_missing_class_is_the_advice() -> None:
+    found = report(cluster(device_class(name="other"), pool(device("a")), requests=[request()]))
+    assert found.refused == "request gpus: device class gpu does not exist"
+    assert only_loss(found, "class selectors").why == "class gpu does not exist"
+    assert [(h.kind, h.sentence) for h in found.hints] == [("class", "class gpu is missing")]
+
+
+def test_requests_that_need_two_changes_are_told_both() -> None:
+    slices = pool(device("a"), device("b", "l4"))
+    requests = [request("one", selectors=selectors(model("a100"))), request("two", selectors=selectors(model("l4")))]
+    found = report(cluster(slices, holder("a"), holder("b", name="other", pod="second"), requests=requests))
+    assert sentences(found) == [
+        "free a on node-0 (held by pod team/user)",
+        "free b on node-0 (held by pod team/second)",
+    ]
+
+
+# --- over all nodes --------------------------------------------------------------------------------------------------
+
+
+def test_devices_of_alike_nodes_are_counted_and_those_of_all_nodes_once() -> None:
+    local = [pool(device("a"), node=f"node-{i}") for i in range(3)]
+    shared = pool(device("net"), name="fabric", allNodes=True)
+    found = report(cluster(*local, shared, requests=[request(count=3)], nodes=3))
+    assert stages(found)["seen"] == 4
+    assert (found.nodes, found.nodes_seen, len(found.situations)) == (3, 3, 1)
+    assert stages(report(cluster(*local, shared, requests=[request(count=3)], nodes=3), "node-1"))["seen"] == 2
+
+
+def test_a_shared_device_counts_with_the_best_that_happens_to_it() -> None:
+    only_here = {
+        "nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["node-1"]}]}]
+    }
+    shared = pool(
+        device("x", nodeSelector=only_here), device("y", allNodes=True), name="p", perDeviceNodeSelection=True
+    )
+    found = report(cluster(shared, requests=[request(count=2)], nodes=2))
+    assert stages(found)["seen"] == 2
+    assert found.requests[0].nodes_enough == 1
+
+
+def test_answers_are_taken_apart_with_their_nodes() -> None:
+    slices = [pool(device("a"), node="node-0"), pool(device("b"), device("b"), node="node-1")]
+    found = report(cluster(*slices, requests=[request(count=2)], nodes=2))
+    assert [(a.message, a.nodes, a.stops) for a in found.answers] == [
+        ("cannot allocate all claims", 1, False),
+        ("invalid resource pools were encountered", 1, False),
+    ]
+
+
+def test_the_nearest_node_is_advised_about() -> None:
+    slices = [pool(device("a"), node="node-0"), pool(device("b"), device("c"), node="node-1")]
+    taken = [holder("a", name="h0", pod="zero"), holder("b", node="node-1", name="h1", pod="one")]
+    found = report(cluster(*slices, *taken, requests=[request(count=2)], nodes=2))
+    assert found.situations[0].node == "node-1"
+    assert sentences(found) == ["free b on node-1 (held by pod team/one)"]
+
+
+def test_only_so_many_devices_are_named() -> None:
+    many = [device(f"d{i:03}") for i in range(NAMED + 10)]
+    found = report(cluster(pool(*many), holder(*(d["name"] for d in many)), requests=[request()]))
+    loss = only_loss(found, "not allocated")
+    assert (loss.count, len(loss.devices)) == (NAMED + 10, NAMED)
+
+
+def test_a_pod_without_claims_to_allocate_has_no_report() -> None:
+    of = cluster(pool(device("a")), requests=[request()])
+    done = holder("a", name="claim")
+    of.put("resourceclaims", "team/claim", json.dumps(done).encode())
+    assert device_report(of.pods["team/train"], of, build.NOW) is None
+
+
+def test_an_unknown_node_is_an_error() -> None:
+    of = cluster(pool(device("a")), requests=[request()])
+    with pytest.raises(KeyError):
+        device_report(of.pods["team/train"], of, build.NOW, "node-9")
+
+
+# --- property --------------------------------------------------------------------------------------------------------
+
+MODELS = st.sampled_from(["a100", "l4"])
+DEVICES = st.lists(st.tuples(MODELS, st.booleans(), st.booleans()), max_size=5)  # model, tainted, taken
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(DEVICES, st.integers(1, 4), st.sampled_from(["ExactCount", "All"]), st.booleans())
+def test_without_constraints_enough_devices_are_left_exactly_where_the_allocator_finds_some(
+    devices: list[tuple[str, bool, bool]], count: int, mode: str, picky: bool
+) -> None:
+    taint = [{"key": "broken", "effect": "NoSchedule"}]
+    slices = pool(*(device(f"d{i}", m, **({"taints": taint} if t else {})) for i, (m, t, _) in enumerate(devices)))
+    taken = [f"d{i}" for i, (_, _, held) in enumerate(devices) if held]
+    wanted = request(count=count, allocationMode=mode, **({"selectors": selectors(model("l4"))} if picky else {}))
+    found = report(cluster(slices, *([holder(*taken)] if taken else []), requests=[wanted]))
+    assert bool(found.requests[0].nodes_enough) == (found.answers[0].message == "")
