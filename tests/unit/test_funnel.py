@@ -44,7 +44,7 @@ def request(name: str = "gpus", count: int = 1, **fields: Any) -> Raw:
     return {"name": name, "exactly": exactly}
 
 
-def device(name: str, kind: str = "a100", *, numa: int | None = None, **fields: Any) -> Raw:
+def device(name: str, kind: str = "a100", numa: Any = None, **fields: Any) -> Raw:
     attributes: Raw = {"model": {"string": kind}} | ({} if numa is None else {"numa": {"int": numa}})
     return {"name": name, "attributes": attributes, **fields}
 
@@ -254,7 +254,7 @@ def test_admin_access_takes_nothing_and_is_kept_from_nothing() -> None:
 
 def test_capacity_that_is_left_is_told_and_giving_back_a_share_helps() -> None:
     shared = device("a", allowMultipleAllocations=True, capacity={"memory": {"value": "80Gi"}})
-    share = {"shareID": "s", "consumedCapacity": {"memory": "60Gi"}}
+    share: Raw = {"shareID": "s", "consumedCapacity": {"memory": "60Gi"}}
     wanted = request(capacity={"requests": {"memory": "40Gi"}})
     found = report(cluster(pool(shared), holder("a", **share), requests=[wanted]))
     assert only_loss(found, "not allocated").why == "capacity memory: needs 40Gi, 20Gi of 80Gi left"
@@ -403,6 +403,44 @@ def test_an_unknown_node_is_an_error() -> None:
         device_report(of.pods["team/train"], of, build.NOW, "node-9")
 
 
+# --- who must act next -----------------------------------------------------------------------------------------------
+
+
+def test_those_who_hold_the_devices_must_act() -> None:
+    mover = moves(cluster(pool(device("a")), holder("a"), requests=[request()]))
+    what = "finish or give devices back: free a on node-0 (held by pod team/user)"
+    assert mover == ActsNext(who="pod", names=("team/user",), what=what)
+
+
+def test_a_claim_that_holds_devices_for_nobody_is_the_admins() -> None:
+    mover = moves(cluster(pool(device("a")), holder("a", pod=""), requests=[request()]))
+    assert (mover.who, mover.names) == ("admin", ("team/held",))
+
+
+def test_a_taint_is_the_admins() -> None:
+    taint = {"key": "broken", "effect": "NoExecute"}
+    mover = moves(cluster(pool(device("a", taints=[taint])), requests=[request()]))
+    assert (mover.who, mover.names) == ("admin", ("broken:NoExecute",))
+    assert mover.what == "remove the taint, or tolerate taint broken:NoExecute (a on node-0)"
+
+
+def test_an_incomplete_pool_is_its_drivers() -> None:
+    mover = moves(cluster(pool(device("a"), slices=2), requests=[request()]))
+    assert (mover.who, mover.names) == ("driver", (DRIVER,))
+    assert mover.what == "publish all slices: pool node-0 is incomplete: 1 of 2 slices of generation 1"
+
+
+def test_a_selector_that_matches_nothing_is_the_admins() -> None:
+    mover = moves(cluster(pool(device("a")), requests=[request(selectors=selectors(model("h100")))]))
+    assert (mover.who, mover.names) == ("admin", ('model == "h100"',))
+    assert mover.what == 'change what is asked for: selector wants model == "h100"; this cluster has a100 (1)'
+
+
+def test_where_nothing_single_helps_no_change_is_proposed() -> None:
+    mover = moves(cluster(pool(device("a")), requests=[request(count=3)]))
+    assert (mover.who, mover.names) == ("admin", ())
+
+
 # --- property --------------------------------------------------------------------------------------------------------
 
 MODELS = st.sampled_from(["a100", "l4"])
@@ -414,9 +452,10 @@ DEVICES = st.lists(st.tuples(MODELS, st.booleans(), st.booleans()), max_size=5) 
 def test_without_constraints_enough_devices_are_left_exactly_where_the_allocator_finds_some(
     devices: list[tuple[str, bool, bool]], count: int, mode: str, picky: bool
 ) -> None:
-    taint = [{"key": "broken", "effect": "NoSchedule"}]
-    slices = pool(*(device(f"d{i}", m, **({"taints": taint} if t else {})) for i, (m, t, _) in enumerate(devices)))
+    taint: Raw = {"taints": [{"key": "broken", "effect": "NoSchedule"}]}
+    slices = pool(*(device(f"d{i}", m, **(taint if t else {})) for i, (m, t, _) in enumerate(devices)))
     taken = [f"d{i}" for i, (_, _, held) in enumerate(devices) if held]
-    wanted = request(count=count, allocationMode=mode, **({"selectors": selectors(model("l4"))} if picky else {}))
+    picked = selectors(model("l4")) if picky else []
+    wanted = request(count=count, allocationMode=mode, selectors=picked)
     found = report(cluster(slices, *([holder(*taken)] if taken else []), requests=[wanted]))
     assert bool(found.requests[0].nodes_enough) == (found.answers[0].message == "")

@@ -8,8 +8,13 @@ from typing import Final
 from dradash.scheduling.structured import plugin
 from dradash.scheduling.structured.attempt import Attempt
 from dradash.scheduling.structured.binding import is_ready
+from dradash.scheduling.structured.devicereport import Examination
 from dradash.scheduling.unblocking import NOBODY, holders, open_gates, unblock
 from dradash.scheduling.verdict import ActsNext, Outcome
+
+INVALID_POOLS: Final = "invalid resource pools were encountered"
+SITUATIONS: Final = 4  # of nodes, and trials of the allocator: what a verdict spends on saying who must act
+TRIALS: Final = 16
 
 _POOL: Final = re.compile(
     r"resource pool (?P<driver>[^/ ]+)/(?P<pool>\S+) is currently (?P<what>being updated|invalid)"
@@ -75,6 +80,26 @@ def _make_fit(attempt: Attempt) -> ActsNext:
     if not attempt.cluster.nodes.all:
         return ActsNext(who="admin", what="add nodes: the cluster has none")
     reasons = {reason for s in attempt.steps.values() for g in s.groups for reason in [g.reason]}
-    if plugin.CANNOT_ALLOCATE in reasons:
-        return ActsNext(who="admin", what="free, add or change devices, or ask for others: none of the nodes has them")
+    if reasons & {plugin.CANNOT_ALLOCATE, INVALID_POOLS}:
+        return _change_devices(attempt)
     return ActsNext(who="admin", what="make a node fit (labels, taints), or change the pod")
+
+
+def _change_devices(attempt: Attempt) -> ActsNext:
+    """By the smallest change that helps; only a few situations of nodes are looked at."""
+    hints = Examination(attempt.pod, attempt.cluster, attempt.now).report(most=SITUATIONS, trials=TRIALS).hints
+    if not hints or not hints[0].verified:
+        return ActsNext(who="admin", what="free, add or change devices, or ask for others: none of the nodes has them")
+    hint = hints[0]
+    match hint.kind:
+        case "pool":
+            return ActsNext(who="driver", names=hint.names, what=f"publish all slices: {hint.sentence}")
+        case "free" if hint.pods:
+            return ActsNext(who="pod", names=hint.pods, what=f"finish or give devices back: {hint.sentence}")
+        case "free":
+            what = f"delete the claim, which no pod uses: {hint.sentence}"
+            return ActsNext(who="admin", names=hint.claims, what=what)
+        case "tolerate":
+            return ActsNext(who="admin", names=hint.names, what=f"remove the taint, or {hint.sentence}")
+        case _:
+            return ActsNext(who="admin", names=hint.names, what=f"change what is asked for: {hint.sentence}")

@@ -15,6 +15,7 @@ from dradash.scheduling import nodechecks
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.status import SUCCESS, Code, Status, error
 from dradash.scheduling.structured import extended, plugin
+from dradash.scheduling.structured.allocator import Allocator
 from dradash.scheduling.structured.claims import pod_claims
 from dradash.scheduling.structured.cycle import CycleState
 from dradash.scheduling.structured.fates import Stage
@@ -30,6 +31,7 @@ from dradash.scheduling.unblocking import holders
 SITUATIONS: Final = 200  # of nodes that are looked at, those of most nodes first
 NEAREST: Final = 3  # nodes on which changes are tried
 HINTS: Final = 8
+STEPS: Final = 3_000  # of the search on a node: a reader waits for it
 
 
 class Answer(Told, frozen=True):
@@ -87,6 +89,8 @@ class Examination:
         self._state, self._status = plugin.pre_filter(pod, caches, lookup)
         if not self._status.is_success:
             self._state = CycleState(pod, caches, claims=list(lookup.found))
+        elif self._state.allocator is not None:
+            self._state.allocator = Allocator(caches.inventory, caches.classes, STEPS)
         self._holders: Holders = cluster.inventory.holders
 
     @property

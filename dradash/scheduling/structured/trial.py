@@ -27,7 +27,7 @@ from dradash.scheduling.structured.pools import Pool, PoolID, built
 from dradash.scheduling.structured.requests import Request
 
 TRIALS: Final = 40  # of one explanation
-STEPS: Final = 5_000  # of the search in one of them
+STEPS: Final = 1_000  # of the search in one of them; one that takes longer is the last
 
 
 _Fields = Callable[[Any], dict[str, Any]]
@@ -70,7 +70,10 @@ class Trials:
         claims = funnel.claims if change.claims is None else list(change.claims)
         try:
             return Allocator(changed, classes, steps=STEPS).allocate(funnel.node, claims) is not None
-        except (AllocationError, SearchCut):
+        except AllocationError:
+            return False
+        except SearchCut:
+            self.left = 0
             return False
 
     def _repaired(self, pool: Pool, funnel: NodeFunnel) -> Pool:
