@@ -29,6 +29,7 @@ from dradash.scheduling.evaluate import evaluate
 from dradash.store.memory import MemoryModel
 from dradash.store.model import Write
 
+DRA = "resource.k8s.io/v1alpha2"
 PODS, CLASSES = 1_000, 12
 SIZES = (500, 5_000, 50_000)
 GO_FILTER_MS = (6.0, 10.0)  # the Go plugin's Filter for one pod on 5,000 nodes, as the issue gives it
@@ -76,7 +77,8 @@ def pod_with_claims(i: int, nodes: int, rng: random.Random) -> list[tuple[str, s
             "resourceClassName": f"class-{(i + n) % CLASSES}",
             "allocationMode": "WaitForFirstConsumer",
         }
-        obj: dict[str, Any] = {"metadata": {"name": c, "namespace": "bench", "uid": c}, "spec": spec, "status": {}}
+        meta_of_claim = {"name": c, "namespace": "bench", "uid": c}
+        obj: dict[str, Any] = {"apiVersion": DRA, "metadata": meta_of_claim, "spec": spec, "status": {}}
         made.append(("resourceclaims", f"bench/{c}", obj))
     if i % 2:
         potential = sorted(f"node-{rng.randrange(nodes)}" for _ in range(128))
