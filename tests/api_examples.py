@@ -21,7 +21,7 @@ from dradash.api.openapi import EXAMPLES
 from dradash.api.schemas import ROOT
 from dradash.reader import current
 from dradash.store.model import VERDICTS
-from tests import build
+from tests import build, devicescene
 from tests.scene import Scene
 from tests.simworld import scenario
 
@@ -68,13 +68,21 @@ def address(path: str, known: dict[str, str], finding: str) -> str:
 
 
 def shortened(value: Any) -> Any:
-    """Lists cut to a few rows, names to a few: an example is to be read. The nine steps of a verdict stay."""
+    """Lists cut to a few rows, names to a few: an example is to be read. Steps of a verdict and of a funnel stay."""
     if isinstance(value, dict):
         return {k: shortened(v) for k, v in value.items()}
     if isinstance(value, list):
-        is_steps = bool(value) and isinstance(value[0], dict) and "point" in value[0]
+        is_steps = bool(value) and isinstance(value[0], dict) and ("point" in value[0] or "stage" in value[0])
         return [shortened(v) for v in (value if is_steps else value[:ROWS])]
     return value
+
+
+def devices(path: str) -> Any:
+    """The demo has no structured parameters: the answer of a scene that has."""
+    scene = devicescene.scene()
+    scene.look()
+    current.use(scene.web)
+    return Client(headers={"host": "127.0.0.1"}).get(address(path, {"pods": "team/train"}, ""))
 
 
 def main() -> None:
@@ -90,6 +98,9 @@ def main() -> None:
         path = address(endpoint.path, known, finding)
         more = f"?limit={ROWS}" if endpoint.pageable else "?uid=none&name=" + known["pods"].partition("/")[2]
         response = client.get(path + (more if endpoint.pageable or endpoint.name == "lookup" else ""))
+        if endpoint.name == "pod-devices":
+            response = devices(endpoint.path)
+            current.use(scene.web)
         assert response.status_code == 200, (path, response.content)
         found[endpoint.name] = shortened(response.json())
     EXAMPLES.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 from typing import Final
 
-from dradash.api import changes, claims, classes, findings, lookup, negotiations, nodes, pods, system, verdicts
+from dradash.api import (
+    changes,
+    claims,
+    classes,
+    findings,
+    lookup,
+    negotiations,
+    nodes,
+    poddevices,
+    pods,
+    system,
+    verdicts,
+)
 from dradash.api.endpoint import Endpoint
 
 ENDPOINTS: Final[tuple[Endpoint, ...]] = (
     *pods.ENDPOINTS,
     *verdicts.ENDPOINTS,
+    *poddevices.ENDPOINTS,
     *claims.ENDPOINTS,
     *negotiations.ENDPOINTS,
     *nodes.ENDPOINTS,

@@ -13,80 +13,35 @@ from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.evaluate import evaluate
 from dradash.scheduling.structured.conjuncts import conjuncts, short
 from dradash.scheduling.structured.devicereport import DeviceReport, device_report
-from dradash.scheduling.structured.funnel import NAMED, Loss, StageTold
+from dradash.scheduling.structured.funnel import NAMED, FunnelStage, Loss
 from dradash.scheduling.structured.smallestchange import Hint
 from dradash.scheduling.verdict import ActsNext, Outcome
 from tests import build
-
-Raw = dict[str, Any]
-DRIVER = "gpu.example.com"
-KINDS = {
-    "Pod": "pods",
-    "Node": "nodes",
-    "DeviceClass": "deviceclasses",
-    "ResourceSlice": "resourceslices",
-    "ResourceClaim": "resourceclaims",
-}
-
-
-def model(value: str) -> str:
-    return f'device.attributes["{DRIVER}"].model == "{value}"'
-
-
-def selectors(*expressions: str) -> list[Raw]:
-    return [{"cel": {"expression": e}} for e in expressions]
-
-
-def request(name: str = "gpus", count: int = 1, **fields: Any) -> Raw:
-    exactly = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": count, **fields}
-    if exactly["allocationMode"] == "All":
-        del exactly["count"]
-    return {"name": name, "exactly": exactly}
-
-
-def device(name: str, kind: str = "a100", numa: Any = None, **fields: Any) -> Raw:
-    attributes: Raw = {"model": {"string": kind}} | ({} if numa is None else {"numa": {"int": numa}})
-    return {"name": name, "attributes": attributes, **fields}
-
-
-def pool(*devices: Raw, node: str = "node-0", name: str = "", suffix: str = "0", **spec: Any) -> Raw:
-    pool_name = name or node
-    of = {"name": pool_name, "generation": spec.pop("generation", 1), "resourceSliceCount": spec.pop("slices", 1)}
-    where = {} if {"allNodes", "nodeSelector", "perDeviceNodeSelection"} & set(spec) else {"nodeName": node}
-    return kube(
-        "ResourceSlice",
-        f"{pool_name}-{suffix}",
-        spec={"driver": DRIVER, "pool": of, "devices": list(devices), **where, **spec},
-    )
-
-
-def kube(kind: str, name: str, namespace: str = "", **more: Any) -> Raw:
-    version = "v1" if kind in ("Pod", "Node") else "resource.k8s.io/v1"
-    return {"apiVersion": version, "kind": kind, "metadata": build.meta(name, namespace), **more}
-
-
-def device_class(*expressions: str, name: str = "gpu") -> Raw:
-    return kube("DeviceClass", name, spec={"selectors": selectors(*expressions)})
-
-
-def holder(*devices: str, node: str = "node-0", name: str = "held", pod: str = "user", **result: Any) -> Raw:
-    """A claim that holds these devices for a pod."""
-    results = [{"request": "r", "driver": DRIVER, "pool": node, "device": d, **result} for d in devices]
-    reserved = [{"resource": "pods", "name": pod, "uid": f"uid-team-{pod}"}] if pod else []
-    status = {"allocation": {"devices": {"results": results}}, "reservedFor": reserved}
-    return kube("ResourceClaim", name, "team", spec={"devices": {"requests": [request("r")]}}, status=status)
+from tests.devicescene import (
+    DRIVER,
+    Raw,
+    device,
+    device_class,
+    holder,
+    model,
+    pool,
+    request,
+    selectors,
+    waiting_pod,
+)
 
 
 def cluster(*objects: Raw, requests: list[Raw], nodes: int = 1, **devices: Any) -> Cluster:
     """One pod, team/train, whose claim has these requests; nodes node-0 and so on."""
-    claim = kube("ResourceClaim", "claim", "team", spec={"devices": {"requests": requests, **devices}})
-    pod = kube("Pod", "train", "team", spec={"resourceClaims": [{"name": "c", "resourceClaimName": "claim"}]})
     found = Cluster()
     classes = [] if any(o["kind"] == "DeviceClass" for o in objects) else [device_class()]
-    for obj in (*classes, *(build.node(f"node-{i}") for i in range(nodes)), *objects, claim, pod):
-        meta = obj["metadata"]
-        key = f"{meta['namespace']}/{meta['name']}" if "namespace" in meta else meta["name"]
-        _, new = found.put(KINDS[obj["kind"]], key, json.dumps(obj).encode())
+    for obj in (
+        *classes,
+        *(build.node(f"node-{i}") for i in range(nodes)),
+        *objects,
+        *waiting_pod(*requests, **devices),
+    ):
+        _, new = found.put(build.plural(obj), build.key(obj), build.raw(obj))
         assert new is not None, found.malformed
     return found
 
@@ -102,7 +57,7 @@ def stages(found: DeviceReport, place: int = 0) -> dict[str, int]:
     return {s.stage: s.left for s in found.requests[place].stages}
 
 
-def stage(found: DeviceReport, name: str, place: int = 0) -> StageTold:
+def stage(found: DeviceReport, name: str, place: int = 0) -> FunnelStage:
     return next(s for s in found.requests[place].stages if s.stage == name)
 
 

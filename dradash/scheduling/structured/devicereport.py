@@ -34,7 +34,7 @@ HINTS: Final = 8
 STEPS: Final = 3_000  # of the search on a node: a reader waits for it
 
 
-class Answer(Told, frozen=True):
+class NodesAnswer(Told, frozen=True):
     """What the plugin says of so many nodes, "" where the pod fits. node: one of them.
 
     stops: this error ends the attempt, whatever other nodes say; others only exclude their nodes.
@@ -46,7 +46,7 @@ class Answer(Told, frozen=True):
     node: str
 
 
-class Situation(Told, frozen=True):
+class NodesAlike(Told, frozen=True):
     """Nodes that look the same. missing: how many devices the requests lack there."""
 
     node: str
@@ -66,10 +66,10 @@ class DeviceReport(Told, frozen=True):
     nodes: int
     nodes_seen: int
     refused: str
-    answers: tuple[Answer, ...]
+    answers: tuple[NodesAnswer, ...]
     requests: tuple[RequestFunnel, ...]
     hints: tuple[Hint, ...]
-    situations: tuple[Situation, ...]
+    situations: tuple[NodesAlike, ...]
 
 
 class _Looked(msgspec.Struct, frozen=True):
@@ -177,22 +177,22 @@ def _of_cluster(hint: Hint, requests: tuple[RequestFunnel, ...]) -> Hint:
     return replace(hint, node="", sentence=wants(owner, hint.names[0], values, "this cluster"))
 
 
-def _answers(looked: list[_Looked]) -> tuple[Answer, ...]:
+def _answers(looked: list[_Looked]) -> tuple[NodesAnswer, ...]:
     """Errors first, then by the number of nodes."""
     found: dict[tuple[str, bool], list[_Looked]] = {}
     for one in looked:
         found.setdefault((one.status.message, one.status.code is Code.ERROR), []).append(one)
     answers = [
-        Answer(message=message, stops=stops, nodes=sum(o.nodes for o in of), node=of[0].funnel.node.name)
+        NodesAnswer(message=message, stops=stops, nodes=sum(o.nodes for o in of), node=of[0].funnel.node.name)
         for (message, stops), of in found.items()
     ]
     return tuple(sorted(answers, key=lambda a: (not a.stops, -a.nodes)))
 
 
-def _situations(looked: list[_Looked]) -> tuple[Situation, ...]:
+def _situations(looked: list[_Looked]) -> tuple[NodesAlike, ...]:
     """The nearest to a solution first."""
     found = [
-        Situation(node=o.funnel.node.name, nodes=o.nodes, missing=o.funnel.lacking, message=o.status.message)
+        NodesAlike(node=o.funnel.node.name, nodes=o.nodes, missing=o.funnel.lacking, message=o.status.message)
         for o in looked
     ]
     return tuple(sorted(found, key=lambda s: (bool(s.message), s.missing, -s.nodes, s.node))[:HINTS])

@@ -61,7 +61,7 @@ class Loss(Told, frozen=True):
     devices: tuple[LostDevice, ...]
 
 
-class StageTold(Told, frozen=True):
+class FunnelStage(Told, frozen=True):
     """left: devices that are left behind this stage."""
 
     stage: str
@@ -82,7 +82,7 @@ class RequestFunnel(Told, frozen=True):
     mode: str
     needed: int | None
     nodes_enough: int
-    stages: tuple[StageTold, ...]
+    stages: tuple[FunnelStage, ...]
 
 
 class _Lost(msgspec.Struct):
@@ -145,14 +145,14 @@ class _Tally:
             stages=tuple(self._stages()),
         )
 
-    def _stages(self) -> Iterable[StageTold]:
+    def _stages(self) -> Iterable[FunnelStage]:
         left = self._seen
         for stage in _STAGES:
             lost = {why: one for (at, why), one in self._lost.items() if at is stage}
             count = sum(one.count for one in lost.values())
             left -= count
             most = sorted(lost.items(), key=lambda item: (-item[1].count, item[0]))[:LOSSES]
-            yield StageTold(stage=str(stage), lost=count, left=left, losses=tuple(_loss(w, o) for w, o in most))
+            yield FunnelStage(stage=str(stage), lost=count, left=left, losses=tuple(_loss(w, o) for w, o in most))
 
 
 def _loss(why: str, lost: _Lost) -> Loss:
