@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from django.test import Client
 
-from dradash.reader import current
+from dradash.reader import current, topics
 from dradash.reader.moment import show
+from dradash.web.pages.pods import PodPage
 from tests import build, devicescene
-from tests.devicescene import holder, request, waiting_pod
+from tests.devicescene import DRIVER, device, holder, pool, request, selectors, waiting_pod
 from tests.scene import Scene
 
 API = "/api/v1/pods/team/train/devices"
@@ -93,3 +95,75 @@ def test_a_pod_that_is_gone_says_since_when(scene: Scene) -> None:
     body = get(API)
     assert body["gone"] is not None
     assert body["requests"] == []
+
+
+# --- the page --------------------------------------------------------------------------------------------------------
+
+PAGE = "/ns/team/pods/train"
+
+
+def shown(path: str = PAGE) -> str:
+    """The block's text, white space made one."""
+    html = Client().get(path).content.decode()
+    block = html.partition('id="devices"')[2].partition('id="nodes"')[0]
+    return " ".join(re.sub(r"<[^>]*>", " ", block).split())
+
+
+@pytest.mark.usefixtures("scene")
+def test_the_page_says_what_would_help_and_what_each_stage_loses() -> None:
+    text = shown()
+    assert "Devices how far they get for each request, on 3 nodes" in text
+    assert "free gpu-2 on node-0 (held by pod team/user-0) for request gpus" in text
+    assert "tolerated taints 3 6 3 devices: taint broken=fan:NoSchedule" in text
+    assert "3 devices: the request wants model == &quot;h100&quot; met a100 (3)" in text
+    assert "3 nodes : cannot allocate all claims excludes these nodes alone" in text
+
+
+@pytest.mark.usefixtures("scene")
+def test_the_page_shows_one_node_and_says_when_there_is_none() -> None:
+    assert "for each request, on node-1" in shown(f"{PAGE}?node=node-1")
+    assert "free gpu-2 (held by pod team/user-1)" in shown(f"{PAGE}?node=node-1")
+    assert "There is no node &lt;b&gt;" in shown(f"{PAGE}?node=%3Cb%3E")
+
+
+def test_the_page_shows_the_past_as_it_was(scene: Scene) -> None:
+    before = scene.now
+    scene.delete(holder("gpu-2", node="node-0", name="held-0", pod="user-0"))
+    scene.look()
+    assert "not allocated 2 4" in shown()
+    assert "not allocated 3 3" in shown(f"{PAGE}?at={show(before)}")
+
+
+def test_an_error_that_ends_the_attempt_is_told_from_one_that_excludes_nodes(scene: Scene) -> None:
+    wrong = f'device.attributes["{DRIVER}"].nothing == 1'
+    scene.put(*waiting_pod(request(selectors=selectors(wrong))))
+    scene.look()
+    text = shown()
+    assert "such a device ends the attempt, whatever other nodes have" in text
+    assert "ends the whole attempt" in text
+
+
+def test_a_pod_that_got_all_it_wanted_says_so_and_older_ones_have_no_such_block(scene: Scene) -> None:
+    scene.put(holder("gpu-0", name="claim"))
+    scene.put(build.claim("old", "team"), build.pod("older", "team", claims={"c": "old"}))
+    scene.look()
+    assert "No claim of the pod waits for devices" in shown()
+    assert 'id="devices"' not in Client().get("/ns/team/pods/older").content.decode()
+
+
+def test_what_is_typed_and_published_is_shown_as_text(scene: Scene) -> None:
+    hostile = "<script>alert(1)</script>"
+    taint = {"key": hostile, "effect": "NoSchedule"}
+    scene.put(pool(device("gpu-0", taints=[taint])), *waiting_pod(request(selectors=selectors(f'"{hostile}" == "x"'))))
+    scene.look()
+    html = Client().get(f"{PAGE}?node=node-0").content.decode()
+    assert hostile not in html
+    assert "the request wants &quot;&lt;script&gt;" in html
+
+
+def test_a_page_of_structured_devices_is_woken_by_devices(scene: Scene) -> None:
+    page = PodPage({}, namespace="team", name="train")
+    assert page.topics() == {topics.pod("team/train"), topics.DEVICES}
+    scene.put(build.claim("old", "team"), build.pod("older", "team", claims={"c": "old"}))
+    scene.look()
+    assert PodPage({}, namespace="team", name="older").topics() == {topics.pod("team/older")}

@@ -9,11 +9,13 @@ import msgspec
 from django.utils.html import format_html, format_html_join
 
 from dradash.reader import current, topics
+from dradash.reader.devicereports import DeviceReports
+from dradash.scheduling.generation import Generation
 from dradash.store.model import VERDICTS
 from dradash.web.fragments import Fragment, Part, Row, element
 from dradash.web.pages.base import ObjectPage, Page, about_pod
 from dradash.web.pages.findings import ShowsFindings
-from dradash.web.presenters import nodegrid, nodes, pod, pods
+from dradash.web.presenters import nodegrid, nodes, pod, poddevices, pods
 
 
 class PodsPage(Page):
@@ -49,12 +51,19 @@ POD_BLOCKS: Final = (
 
 class PodPage(ShowsFindings, ObjectPage):
     template = "pod/page.html"
+    params = frozenset({poddevices.NODE})
     section = "pods"
     kind = "pods"
     marked = VERDICTS
 
     def topics(self) -> frozenset[str]:
-        return frozenset({topics.pod(self.object_key)})
+        own = topics.pod(self.object_key)
+        return frozenset({own, topics.DEVICES} if self._is_structured() else {own})
+
+    def _is_structured(self) -> bool:
+        with current.get().follower.world() as world:
+            verdict = world.verdicts.get(self.object_key)
+        return verdict is not None and verdict.generation == Generation.STRUCTURED
 
     def related(self) -> list[tuple[str, str]]:
         return about_pod(self)
@@ -64,7 +73,20 @@ class PodPage(ShowsFindings, ObjectPage):
         if view is None:
             return self.missing()
         headline, *blocks = [Part(n, f"pod/_{n}.html", view) for n in POD_BLOCKS]
+        if view.generation == Generation.STRUCTURED:
+            blocks.append(Part("devices", "pod/_devices.html", self.devices(gone=bool(view.gone))))
         return self.object_key, [headline, self.findings_about("pods", self.object_key), *blocks], 200
+
+    def devices(self, *, gone: bool) -> poddevices.DevicesView:
+        node = self.query.get(poddevices.NODE)
+        with self.world() as world:
+            no_node = bool(node) and node not in world.cluster.nodes.by_name
+            pod_here = world.cluster.pods.get(self.object_key)
+            report = None
+            if pod_here is not None and not no_node:
+                reports = current.get().part(DeviceReports)
+                report = reports.report(world, pod_here, self.now(), node, self.at)
+        return poddevices.present(report, self.query, gone=gone, no_node=no_node)
 
     def view(self) -> pod.PodView | None:
         here = current.get()
@@ -104,6 +126,9 @@ class NodesPage(PodPage):
     @property
     def key(self) -> str:
         return f"{super().key} {self.reason is None}"
+
+    def topics(self) -> frozenset[str]:
+        return frozenset({topics.pod(self.object_key)})
 
     def parts(self) -> tuple[str, list[Part], int]:
         here = current.get()

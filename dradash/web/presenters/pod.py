@@ -99,6 +99,7 @@ class PodView(msgspec.Struct, frozen=True):
     uid: str
     created: str
     gone: float
+    generation: str  # of the verdict, "" where there is none
     headline: Headline
     untold: str  # why there are no steps; "" when there are some
     steps: tuple[pipeline.StepView, ...]
@@ -229,6 +230,7 @@ def present(
         uid=pod.uid,
         created=pod.metadata.creation_timestamp or "",
         gone=facts.gone,
+        generation=verdict.generation if verdict else "",
         headline=_headline(pod, verdict, facts.context),
         untold=pipeline.untold(verdict, gone=bool(facts.gone)),
         steps=pipeline.present(verdict),
