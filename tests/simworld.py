@@ -14,6 +14,7 @@ from dradash.scheduling.replay import Replay, Said
 from dradash.sim import scenarios
 from dradash.sim.actors import Actor, Change, Clock
 from dradash.sim.apiserver import APIServer
+from dradash.sim.resources import served
 from dradash.sim.scenarios import objects
 from dradash.sim.scenarios.model import place
 from dradash.sim.simulation import actors, running
@@ -28,6 +29,8 @@ ALL: Final = (
     "pods",
     "resourceclaims",
     "podschedulingcontexts",
+    "deviceclasses",
+    "resourceslices",
     "events",
 )
 PATIENCE: Final = 20.0  # seconds; what is awaited comes within a fraction of it
@@ -153,7 +156,7 @@ def world(*made: Obj) -> Iterator[World]:
 def scenario(name: str, *, speed: float = 25.0, seed: int = 0) -> Iterator[World]:
     """The scenario at work, seen from its first change on."""
     chosen = scenarios.build(name, seed)
-    server = APIServer(seed=seed)
+    server = APIServer(served(versions=chosen.versions), seed=seed)
     with seen(server) as empty:
         for obj in chosen.objects:
             place(server, obj)

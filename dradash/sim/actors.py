@@ -116,7 +116,10 @@ class Follower:
 
 
 class Actor:
-    """Subclasses name the `kinds` that they follow and say what they do: on_start, on_change, work, and timers."""
+    """Subclasses name the `kinds` that they follow and say what they do: on_start, on_change, work, and timers.
+
+    Kinds that the server does not serve are not followed: there are none.
+    """
 
     kinds: ClassVar[tuple[str, ...]] = ()
 
@@ -126,7 +129,8 @@ class Actor:
         self._wake = threading.Event()
         self._stopping = False
         self._thread: threading.Thread | None = None
-        self._followers = [Follower(server, plural, self._wake.set) for plural in self.kinds]
+        served = [plural for plural in self.kinds if plural in server.resources]
+        self._followers = [Follower(server, plural, self._wake.set) for plural in served]
         self._timers: dict[Hashable, tuple[float, Callable[[], None]]] = {}
         self._heap: list[tuple[float, int, Hashable]] = []
         self._order = itertools.count()

@@ -316,7 +316,7 @@ class APIServer:
             raise apierrors.modified(resource, old.metadata["name"])
         if self.faults.conflicts(resource.plural, verb):
             raise apierrors.modified(resource, old.metadata["name"])
-        merged = rest.prepare_update(resource, new, old.object, subresource)
+        merged = rest.prepare_update(resource, new, old.object, subresource, self.now())
         validation.check_types(resource, merged)
         validation.check_update(resource, merged, old.object, subresource)
         if owners is None:
@@ -356,7 +356,7 @@ class APIServer:
         for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
             metadata.pop(name, None)
         new["metadata"] = {**metadata, "uid": self._uid(), "creationTimestamp": self.now()}
-        defaults.apply_defaults(resource.plural, new)
+        defaults.apply_defaults(resource, new, self.now())
         validation.check_create(resource, new)
         if self.find(collection, new) is not None:
             raise apierrors.already_exists(resource, metadata["name"])

@@ -1,12 +1,15 @@
-"""kube-controller-manager's resourceclaim controller (1.30): claims from templates, and who they are reserved for.
+"""kube-controller-manager's resourceclaim controller: claims from templates, and who they are reserved for.
 
-Unlike upstream it never deletes a claim: the garbage collection takes those whose pods are gone.
+As of 1.30 for claims that drivers allocate, as of 1.36 for those with structured parameters: these it deallocates
+itself. Unlike upstream it never deletes a claim: the garbage collection takes those whose pods are gone.
 """
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Any, ClassVar, Final
 
+from dradash.kinds import deviceclaim
 from dradash.kinds.claim import WAIT_FOR_FIRST_CONSUMER, ResourceClaim
 from dradash.kinds.meta import is_controlled_by
 from dradash.kinds.pod import Pod, PodResourceClaim
@@ -17,6 +20,7 @@ from dradash.sim.apiserver import APIServer
 from dradash.sim.events import CountRecorder, reference
 
 Object = dict[str, Any]
+AnyClaim = ResourceClaim | deviceclaim.ResourceClaim
 
 CLAIMS: Final = "resourceclaims"
 POD_CLAIM_NAME: Final = "resource.kubernetes.io/pod-claim-name"
@@ -62,6 +66,10 @@ class ClaimController(Actor):
             case _:
                 pass
 
+    @property
+    def _claims(self) -> dict[str, AnyClaim]:
+        return self._cluster.objects(CLAIMS)
+
     def _plan_pod(self, key: str, delay: float = 0.0) -> None:
         self.later(f"pod {key}", delay, lambda: self._sync_pod(key))
 
@@ -98,11 +106,11 @@ class ClaimController(Actor):
     def _lacks_claim(self, pod: Pod, entry: PodResourceClaim) -> bool:
         names = {s.name: s.resource_claim_name for s in pod.status.resource_claim_statuses}
         name = names.get(entry.name)
-        return name is None or f"{pod.namespace}/{name}" not in self._cluster.claims
+        return name is None or f"{pod.namespace}/{name}" not in self._claims
 
     def _claim_for(self, pod: Pod, entry: PodResourceClaim) -> str:
         """The claim's name; one that was made before and only not noted in the pod is taken (findPodResourceClaim)."""
-        for claim in self._cluster.claims.values():
+        for claim in self._claims.values():
             is_its = claim.namespace == pod.namespace and is_controlled_by(claim.metadata, pod.metadata)
             if is_its and claim.metadata.annotations.get(POD_CLAIM_NAME) == entry.name:
                 return claim.name
@@ -137,29 +145,58 @@ class ClaimController(Actor):
 
     def _sync_claim(self, key: str) -> None:
         """Take pods that need the claim no more out of reservedFor; a claim without users is asked back."""
-        claim = self._cluster.claims.get(key)
-        if claim is None or not claim.status.reserved_for:
+        claim = self._claims.get(key)
+        if claim is None:
             self._failures.pop(f"claim {key}", None)
             return
-        valid = [c.uid for c in claim.status.reserved_for if c.resource != "pods" or self._needs(c.uid, c.name, claim)]
-        if len(valid) == len(claim.status.reserved_for):
-            self._failures.pop(f"claim {key}", None)
-            return
-        body = self._cluster.body(CLAIMS, key)
-        status = body["status"]
-        status["reservedFor"] = [c for c in status["reservedFor"] if c["uid"] in valid]
-        if not valid:
-            del status["reservedFor"]
-            if claim.spec.allocation_mode == WAIT_FOR_FIRST_CONSUMER:
-                status["deallocationRequested"] = True
+        valid = {c.uid for c in claim.status.reserved_for if c.resource != "pods" or self._needs(c.uid, c.name, claim)}
         try:
-            # An update, not a patch: it must fail if anything has changed.
-            self.server.update_status(CLAIMS, body, claim.namespace, FIELD_MANAGER)
+            if isinstance(claim, deviceclaim.ResourceClaim):
+                self._sync_structured(claim, valid)
+            elif len(valid) < len(claim.status.reserved_for):
+                self._sync_classic(claim, valid)
         except ApiError as error:
             if error.code != 404:
                 self._plan_claim(key, self._delay(f"claim {key}"))
+        else:
+            self._failures.pop(f"claim {key}", None)
 
-    def _needs(self, uid: str, name: str, claim: ResourceClaim) -> bool:
+    def _sync_classic(self, claim: ResourceClaim, valid: Set[str]) -> None:
+        body = self._reserved_for(claim, valid)
+        if not valid and claim.spec.allocation_mode == WAIT_FOR_FIRST_CONSUMER:
+            body["status"]["deallocationRequested"] = True
+        # An update, not a patch: it must fail if anything has changed.
+        self.server.update_status(CLAIMS, body, claim.namespace, FIELD_MANAGER)
+
+    def _sync_structured(self, claim: deviceclaim.ResourceClaim, valid: Set[str]) -> None:
+        """A claim without users is deallocated once it had some, or is being deleted."""
+        had, deleted = len(claim.status.reserved_for), claim.metadata.deletion_timestamp is not None
+        ends = not valid and (had > 0 or deleted)
+        if len(valid) < had or (ends and claim.status.allocation is not None):
+            body = self._reserved_for(claim, valid)
+            if ends:
+                for field in ("allocation", "devices"):
+                    body["status"].pop(field, None)
+            stored = self.server.update_status(CLAIMS, body, claim.namespace, FIELD_MANAGER)
+            if ends:
+                self._let_go(stored)
+        elif ends:
+            self._let_go(self._cluster.body(CLAIMS, claim.key))
+
+    def _let_go(self, body: Object) -> None:
+        finalizers = body["metadata"].get("finalizers", [])
+        if deviceclaim.FINALIZER in finalizers:
+            body["metadata"]["finalizers"] = [f for f in finalizers if f != deviceclaim.FINALIZER]
+            self.server.update(CLAIMS, body, body["metadata"]["namespace"], field_manager=FIELD_MANAGER)
+
+    def _reserved_for(self, claim: AnyClaim, valid: Set[str]) -> Object:
+        body = self._cluster.body(CLAIMS, claim.key)
+        left = [c for c in body["status"].pop("reservedFor", ()) if c["uid"] in valid]
+        if left:
+            body["status"]["reservedFor"] = left
+        return body
+
+    def _needs(self, uid: str, name: str, claim: AnyClaim) -> bool:
         pod = self._cluster.pods.get(f"{claim.namespace}/{name}")
         if pod is None or pod.uid != uid:
             return self._exists(uid, name, claim.namespace)

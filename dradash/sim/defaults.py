@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from dradash.sim import defaults_dra
+from dradash.sim.resources import Resource
+
 _CONTAINER: Final = {"terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File"}
 _POD_SPEC: Final = {
     "restartPolicy": "Always",
@@ -18,9 +21,14 @@ _POD_SPEC: Final = {
 _TOLERATED: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 
-def apply_defaults(plural: str, obj: dict[str, Any]) -> None:
-    """Fill in the defaults of a new object, in place."""
-    if plural == "pods":
+def apply_defaults(resource: Resource, obj: dict[str, Any], now: str) -> None:
+    """Fill in the defaults of a new object, in place. now: RFC 3339."""
+    plural = resource.plural
+    if resource.is_structured:
+        defaults_dra.apply_defaults(plural, obj, now)
+        if resource.has_status:
+            obj["status"] = {}
+    elif plural == "pods":
         _pod(obj)
     elif plural == "resourceclaims":
         _claim_spec(obj)

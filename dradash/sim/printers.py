@@ -187,6 +187,20 @@ def _template(template: Object, now: float) -> list[Any]:
     return [_name(template), spec.get("resourceClassName", ""), spec.get("allocationMode", ""), _age(template, now)]
 
 
+def _only_name(obj: Object, now: float) -> list[Any]:
+    return [_name(obj), _age(obj, now)]
+
+
+def _slice(item: Object, now: float) -> list[Any]:
+    spec = _part(item, "spec")
+    where = spec.get("nodeName") or ("<AllNodes>" if spec.get("allNodes") else "<ByNodeSelector>")
+    return [_name(item), where, spec.get("driver", ""), _part(spec, "pool").get("name", ""), _age(item, now)]
+
+
+def _device_claim(claim: Object, now: float) -> list[Any]:
+    return [_name(claim), _claim_state(claim), _age(claim, now)]
+
+
 PRINTERS: Final[dict[str, Printer]] = {
     "pods": Printer(
         (
@@ -239,6 +253,8 @@ PRINTERS: Final[dict[str, Printer]] = {
     "resourceclasses": Printer(
         (_NAME, Column("DriverName"), _AGE), lambda obj, now: [_name(obj), obj.get("driverName", ""), _age(obj, now)]
     ),
+    "deviceclasses": Printer((_NAME, _AGE), _only_name),
+    "resourceslices": Printer((_NAME, Column("Node"), Column("Driver"), Column("Pool"), _AGE), _slice),
     "resourceclaimtemplates": Printer((_NAME, Column("ResourceClassName"), Column("AllocationMode"), _AGE), _template),
     "podschedulingcontexts": Printer(
         (_NAME, Column("SelectedNode"), _AGE),
@@ -249,3 +265,13 @@ PRINTERS: Final[dict[str, Printer]] = {
 DEFAULT: Final = Printer(
     (_NAME, Column("Created At")), lambda obj, _: [_name(obj), obj["metadata"].get("creationTimestamp")]
 )
+
+# With structured parameters these have other columns.
+STRUCTURED: Final[dict[str, Printer]] = {
+    "resourceclaims": Printer((_NAME, Column("State"), _AGE), _device_claim),
+    "resourceclaimtemplates": Printer((_NAME, _AGE), _only_name),
+}
+
+
+def printer(plural: str, *, structured: bool) -> Printer:
+    return (STRUCTURED.get(plural) if structured else None) or PRINTERS.get(plural, DEFAULT)

@@ -9,6 +9,7 @@ import msgspec
 
 from dradash.kinds.registry import CLASSIC, KINDS, Kind
 
+DRA: Final = "resource.k8s.io"
 VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 STATUS_VERBS: Final = ("get", "patch", "update")
 
@@ -34,6 +35,11 @@ class Resource(msgspec.Struct, frozen=True):
     def api_version(self, version: str = "") -> str:
         version = version or self.versions[0]
         return f"{self.group}/{version}" if self.group else version
+
+    @property
+    def is_structured(self) -> bool:
+        """Whether its objects are those of structured parameters: of resource.k8s.io in a version behind v1alpha2."""
+        return self.group == DRA and self.versions[0] != CLASSIC
 
     @property
     def list_kind(self) -> str:

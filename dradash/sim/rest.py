@@ -92,11 +92,11 @@ def check_preconditions(resource: Resource, stored: Stored, uid: str, resource_v
         raise apierrors.revision_differs(resource, metadata["name"], resource_version, found)
 
 
-def prepare_update(resource: Resource, new: Object, old: Object, subresource: str) -> Object:
+def prepare_update(resource: Resource, new: Object, old: Object, subresource: str, now: str) -> Object:
     """The object after the update: the status subresource changes the status only, the object itself never does."""
     if subresource == "status":
         return {**old, "status": new.get("status", {})}
-    defaults.apply_defaults(resource.plural, new)
+    defaults.apply_defaults(resource, new, now)
     before = old["metadata"]
     metadata = {k: v for k, v in new["metadata"].items() if k not in _SERVERS and v not in ({}, [])}
     metadata |= {k: before[k] for k in (*_SERVERS, "name", "resourceVersion") if k in before}

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
+from dradash.kinds import deviceclaim
 from dradash.kinds.node import Node
 from dradash.kinds.pod import Pod
 from dradash.scheduling import fiterror
@@ -22,18 +23,21 @@ from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.dependencies import changed_labels, hint_for
 from dradash.scheduling.effects import Effect
 from dradash.scheduling.evaluate import DEFAULT_SCHEDULER, evaluate
+from dradash.scheduling.generation import Generation, generations_of
 from dradash.scheduling.status import Code
+from dradash.scheduling.structured import claims as structured_claims
+from dradash.scheduling.structured.listers import Claims
 from dradash.scheduling.verdict import Outcome, Verdict
 from dradash.sim.actors import Actor, Change, Clock
 from dradash.sim.apierrors import ApiError
 from dradash.sim.apiserver import APIServer
 from dradash.sim.events import FINISH_TIME, SeriesRecorder, reference
+from dradash.sim.performing import CLAIMS, MANAGER, Writes, perform
 from dradash.sim.schedulingqueue import FLUSH_INTERVAL, QueuedPod, SchedulingQueue, Strategy
 
 log = logging.getLogger(__name__)
 
 PLUGIN: Final = "DynamicResources"
-MANAGER: Final = "kube-scheduler"
 # Which changes of a node may help a pod that the plugin refused: EventsToRegister of the node checks.
 NODE_EVENTS: Final[dict[str, frozenset[str]]] = {
     "NodeUnschedulable": frozenset(("add", "taints")),
@@ -55,7 +59,15 @@ class Failure(msgspec.Struct, frozen=True):
 class Scheduler(Actor):
     """`hints`: queueing hints decide (the SchedulerQueueingHints gate); without, every event wakes every pod."""
 
-    kinds: ClassVar[tuple[str, ...]] = ("nodes", "pods", "resourceclaims", "resourceclasses", "podschedulingcontexts")
+    kinds: ClassVar[tuple[str, ...]] = (
+        "nodes",
+        "pods",
+        "resourceclaims",
+        "resourceclasses",
+        "podschedulingcontexts",
+        "deviceclasses",
+        "resourceslices",
+    )
 
     def __init__(self, server: APIServer, clock: Clock, *, hints: bool = True, instance: str = "sim") -> None:
         super().__init__(server, clock)
@@ -107,14 +119,16 @@ class Scheduler(Actor):
 
     def _move(self, change: Change, old: Any, new: Any) -> None:
         self._queue.move(
-            self._waiting(change), lambda pod: self._worth_requeuing(pod, change, old, new), self.clock.seconds()
+            self._waiting(change, old), lambda pod: self._worth_requeuing(pod, change, old, new), self.clock.seconds()
         )
 
-    def _waiting(self, change: Change) -> list[QueuedPod]:
+    def _waiting(self, change: Change, old: Any) -> list[QueuedPod]:
         """The waiting pods that the change can concern: the hints on claims and contexts skip all others."""
         waiting = self._queue.unschedulable
         if not self._hints:
             return list(waiting.values())
+        if isinstance(old, deviceclaim.ResourceClaim) and old.status.allocation is not None:
+            return list(waiting.values())  # its devices may have become free
         if change.kind == "resourceclaims":
             keys = self._cluster.pods_by_claim.members(change.key)
         elif change.kind == CONTEXTS:
@@ -139,7 +153,13 @@ class Scheduler(Actor):
 
     def _admits(self, queued: QueuedPod) -> bool:
         pod = self._cluster.pods[queued.key]
-        return not pod.spec.scheduling_gates and not pod_claims(pod, self._cluster).error
+        return not pod.spec.scheduling_gates and not self._lacks_claims(pod)
+
+    def _lacks_claims(self, pod: Pod) -> bool:
+        """PreEnqueue."""
+        if Generation.STRUCTURED in generations_of(pod, self._cluster):
+            return bool(structured_claims.pod_claims(pod, Claims(self._cluster)).error)
+        return bool(pod_claims(pod, self._cluster).error)
 
     # --- attempts --------------------------------------------------------------------------------------------------
 
@@ -166,14 +186,16 @@ class Scheduler(Actor):
         return True
 
     def _attempt(self, pod: Pod, seed: str) -> Failure | None:
-        verdict = evaluate(pod, self._cluster, self.server.revision, seed=seed, keep_selected=False).verdict
+        now = self.clock.unix()
+        verdict = evaluate(pod, self._cluster, self.server.revision, seed=seed, keep_selected=False, now=now).verdict
         if verdict.outcome is Outcome.SCHEDULABLE:
             return self._bind(pod, verdict)
+        writes = Writes(self.server, self.clock.time())
         trouble = ""
         for point in ("PostFilter", "PreBind", "Unreserve"):
             try:
                 for effect in verdict.step(point).effects:
-                    self._perform(effect)
+                    self._perform(effect, writes)
             except ApiError as error:
                 if point == "PreBind":
                     return Failure(fiterror.plugin_error(point, PLUGIN, error.message), reason="SchedulerError")
@@ -184,35 +206,46 @@ class Scheduler(Actor):
 
     def _bind(self, pod: Pod, verdict: Verdict) -> Failure | None:
         reserved: list[Effect] = []
+        writes = Writes(self.server, self.clock.time())
         try:
             for effect in verdict.step("PreBind").effects:
-                self._perform(effect)
+                self._perform(effect, writes)
                 reserved.append(effect)
         except ApiError as error:
-            self._unreserve(pod, reserved)
+            self._unreserve(pod, reserved, writes)
             return Failure(fiterror.plugin_error("PreBind", PLUGIN, error.message), reason="SchedulerError")
         try:
             self.server.bind(pod.name, pod.namespace, verdict.node, pod.uid)
         except ApiError as error:
-            self._unreserve(pod, reserved)
+            self._unreserve(pod, reserved, writes)
             message = f"binding rejected: {fiterror.plugin_error('Bind', 'DefaultBinder', error.message)}"
             return Failure(message, reason="SchedulerError")
         self._events.record(self._about(pod), "Normal", "Scheduled", "Binding", fiterror.assigned(pod, verdict.node))
         for effect in verdict.step("PostBind").effects:
             with contextlib.suppress(ApiError):  # it is deleted blindly, there may be none
-                self._perform(effect)
+                self._perform(effect, writes)
         return None
 
-    def _unreserve(self, pod: Pod, reserved: list[Effect]) -> None:
+    def _unreserve(self, pod: Pod, reserved: list[Effect], writes: Writes) -> None:
         """Give back what this attempt has reserved."""
+        entry = {"$patch": "delete", "uid": pod.uid}
         for effect in reserved:
-            entry = {"$patch": "delete", "uid": pod.uid}
-            body = {**effect.body, "status": {"reservedFor": [entry]}}
+            if effect.patch_type and effect.resource == CLAIMS:  # with structured parameters a claim is updated
+                body = {**effect.body, "status": {"reservedFor": [entry]}}
+                with contextlib.suppress(ApiError):
+                    perform(self.server, msgspec.structs.replace(effect, body=body))
+        for claim in writes.reserved:
+            meta = claim["metadata"]
+            body = {"metadata": {"uid": meta["uid"]}, "status": {"reservedFor": [entry]}}
+            status = Effect("patch", CLAIMS, meta["namespace"], meta["name"], body, "status", STRATEGIC_MERGE_PATCH)
             with contextlib.suppress(ApiError):
-                self._perform(msgspec.structs.replace(effect, body=body))
+                perform(self.server, status)
 
-    def _perform(self, effect: Effect) -> None:
+    def _perform(self, effect: Effect, writes: Writes) -> None:
         """One write as upstream makes it: a context update that conflicts is followed by an apply. Raises ApiError."""
+        if self.server.collection(CLAIMS).resource.is_structured:
+            writes.perform(effect)
+            return
         try:
             perform(self.server, effect)
         except ApiError as error:
@@ -291,24 +324,3 @@ def _refusal(verdict: Verdict, trouble: str = "") -> Failure:
     if pre_filter.code not in (Code.SUCCESS, Code.SKIP):
         return Failure(message, unschedulable=frozenset((pre_filter.plugin,)))
     return Failure(message, unschedulable=frozenset(g.plugin for g in filtered.groups if g.code is not Code.SUCCESS))
-
-
-def perform(server: APIServer, effect: Effect) -> None:
-    """An effect as a write. Raises ApiError."""
-    resource, namespace, name, body = effect.resource, effect.namespace, effect.name, effect.body
-    sub = effect.subresource
-    match effect.verb:
-        case "create":
-            server.create(resource, body, namespace, MANAGER)
-        case "update":
-            server.update(resource, body, namespace, name=name, subresource=sub, field_manager=MANAGER)
-        case "patch":
-            kind = effect.patch_type
-            server.patch(resource, name, body, kind, namespace, subresource=sub, field_manager=MANAGER)
-        case "apply":
-            manager, force = effect.field_manager, effect.force
-            server.apply(resource, body, manager, namespace, name=name, subresource=sub, force=force)
-        case "delete":
-            server.delete(resource, name, namespace)
-        case _:
-            raise AssertionError(f"no verb {effect.verb!r}")

@@ -9,6 +9,7 @@ from pathlib import Path
 from dradash.sim.actors import Actor, Clock
 from dradash.sim.apiserver import APIServer
 from dradash.sim.claimcontroller import ClaimController
+from dradash.sim.devicedrivers import DeviceDrivers
 from dradash.sim.drivers import Drivers
 from dradash.sim.garbage import GarbageCollector
 from dradash.sim.replay import Recorded
@@ -21,12 +22,18 @@ def actors(server: APIServer, scenario: Scenario, clock: Clock, seed: int = 0) -
     return [
         GarbageCollector(server, clock, event_ttl=scenario.event_ttl),
         ClaimController(server, clock),
-        Drivers(server, clock, scenario.drivers, seed),
+        *_drivers(server, scenario, clock, seed),
         Scheduler(server, clock),
         Kubelet(server, clock),
         Workloads(server, clock, scenario.streams, seed),
         Script(server, clock, scenario.script),
     ]
+
+
+def _drivers(server: APIServer, scenario: Scenario, clock: Clock, seed: int) -> list[Actor]:
+    if server.collection("resourceclaims").resource.is_structured:
+        return [DeviceDrivers(server, clock, scenario.publishers)]
+    return [Drivers(server, clock, scenario.drivers, seed)]
 
 
 @contextmanager

@@ -7,9 +7,12 @@ from typing import Any, Final
 
 import msgspec
 
-from dradash.sim.printers import DEFAULT, PRINTERS
+from dradash.kinds.registry import CLASSIC
+from dradash.sim.printers import printer
+from dradash.sim.resources import DRA
 from dradash.sim.storage import Stored
 
+_CLASSIC: Final = ("v1", f"{DRA}/{CLASSIC}")
 INCLUDE: Final = ("None", "Metadata", "Object")  # what a row carries beside its cells
 
 
@@ -25,11 +28,11 @@ def table(
     with_columns: bool = True,
 ) -> bytes:
     """JSON of the Table; in a watch only the first one has the column definitions."""
-    printer = PRINTERS.get(plural, DEFAULT)
-    columns = [msgspec.to_builtins(c) for c in printer.columns] if with_columns else []
+    how = printer(plural, structured=api_version not in _CLASSIC)
+    columns = [msgspec.to_builtins(c) for c in how.columns] if with_columns else []
     rows = []
     for stored in items:
-        row: dict[str, Any] = {"cells": printer.cells(stored.object, now)}
+        row: dict[str, Any] = {"cells": how.cells(stored.object, now)}
         if include == "Object":
             row["object"] = {"kind": kind, "apiVersion": api_version, **stored.object}
         elif include != "None":

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any, Final
 
 from dradash.kinds.deviceversions import to_v1
 from dradash.kinds.registry import KINDS, MalformedObject, decode, struct_of
 from dradash.scheduling import labels
-from dradash.sim import apierrors, fielderrors, validation_dra
+from dradash.sim import apierrors, fielderrors, validation_devices, validation_dra
 from dradash.sim.apierrors import Cause
 from dradash.sim.resources import Resource
 
@@ -47,7 +48,7 @@ def check_create(resource: Resource, obj: Object) -> None:
     causes = _metadata(resource, obj["metadata"])
     if resource.plural == "pods":
         causes += _pod(obj)
-    causes += validation_dra.check(resource.plural, obj)
+    causes += _dra(resource).check(resource.plural, obj)
     _raise(resource, obj, causes)
 
 
@@ -55,12 +56,16 @@ def check_update(resource: Resource, new: Object, old: Object, subresource: str)
     """`subresource` is "" or "status". Raises ApiError 422 with every cause."""
     causes = _labels(new["metadata"])
     if subresource == "status":
-        causes += validation_dra.check_status_update(resource.plural, new, old)
+        causes += _dra(resource).check_status_update(resource.plural, new, old)
     else:
-        causes += validation_dra.check_update(resource.plural, new, old)
+        causes += _dra(resource).check_update(resource.plural, new, old)
         if resource.plural == "pods":
             causes += _pod_update(new, old)
     _raise(resource, new, causes)
+
+
+def _dra(resource: Resource) -> ModuleType:
+    return validation_devices if resource.is_structured else validation_dra
 
 
 def _raise(resource: Resource, obj: Object, causes: list[Cause]) -> None:

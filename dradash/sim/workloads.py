@@ -12,12 +12,14 @@ import msgspec
 from dradash.sim.actors import Actor, Change, Clock
 from dradash.sim.apierrors import ApiError
 from dradash.sim.apiserver import APIServer
+from dradash.sim.events import CountRecorder, reference
 
 Object = dict[str, Any]
 
 RUN_SECONDS: Final = "sim.dradash.dev/run-seconds"  # annotation: how long the pod runs once it is bound
 STREAM: Final = "sim.dradash.dev/stream"  # label: the stream that the pod belongs to
 START_DELAY: Final = 0.8  # simulated seconds from the binding until the pod runs
+PREPARE_RETRY: Final = 5.0
 KEEP_FINISHED: Final = 8.0  # simulated seconds until a finished pod is deleted
 MERGE_PATCH: Final = "application/merge-patch+json"
 
@@ -38,9 +40,16 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Kubelet(Actor):
-    """Of every node: bound pods run, and end if they say when (annotation RUN_SECONDS)."""
+    """Of every node: bound pods run, and end if they say when (annotation RUN_SECONDS).
+
+    A pod does not start while a driver says that a device of its claims cannot be prepared.
+    """
 
     kinds: ClassVar[tuple[str, ...]] = ("pods",)
+
+    def __init__(self, server: APIServer, clock: Clock) -> None:
+        super().__init__(server, clock)
+        self._events = CountRecorder(server, clock, "kubelet")
 
     def on_change(self, change: Change) -> None:
         key = change.key
@@ -51,9 +60,30 @@ class Kubelet(Actor):
         pod = change.stored.object
         phase = (pod.get("status") or {}).get("phase")
         if pod["spec"].get("nodeName") and phase == "Pending":
-            self.later(("start", key), START_DELAY, lambda: self._set_phase(key, "Running"))
+            self.later(("start", key), START_DELAY, lambda: self._start_pod(key))
         elif phase == "Running" and (seconds := _run_seconds(pod)) is not None:
             self.later(("finish", key), seconds, lambda: self._set_phase(key, "Succeeded"))
+
+    def _start_pod(self, key: str) -> None:
+        namespace, _, name = key.partition("/")
+        pod = self.server.get("pods", name, namespace)
+        failed = next(filter(None, (self._unprepared(namespace, c) for c in _claims(pod))), "")
+        if not failed:
+            self._set_phase(key, "Running")
+            return
+        about = reference(pod, "Pod", "v1")
+        self._events.record(about, "Warning", "FailedPrepareDynamicResources", f"Failed to prepare: {failed}")
+        self.later(("start", key), PREPARE_RETRY, lambda: self._start_pod(key))
+
+    def _unprepared(self, namespace: str, claim: str) -> str:
+        """What a driver says of a device that it could not prepare."""
+        with contextlib.suppress(ApiError):
+            status = self.server.get("resourceclaims", claim, namespace).get("status") or {}
+            for device in status.get("devices") or ():
+                for told in device.get("conditions") or ():
+                    if told["type"] == "Ready" and told["status"] == "False":
+                        return f"claim {claim}: {device['driver']}: {told['message']}"
+        return ""
 
     def _set_phase(self, key: str, phase: str) -> None:
         namespace, _, name = key.partition("/")
@@ -123,6 +153,14 @@ class Workloads(Actor):
         namespace, _, name = key.partition("/")
         with contextlib.suppress(ApiError):
             self.server.delete("pods", name, namespace)
+
+
+def _claims(pod: Object) -> list[str]:
+    """Names of the pod's claims that there should be."""
+    generated = {s["name"]: s.get("resourceClaimName") for s in pod["status"].get("resourceClaimStatuses") or ()}
+    entries = pod["spec"].get("resourceClaims") or ()
+    names = ((e.get("source") or e).get("resourceClaimName") or generated.get(e["name"]) for e in entries)
+    return [name for name in names if name]
 
 
 def _run_seconds(pod: Object) -> float | None:

@@ -13,6 +13,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from dradash import log
 from dradash.informer.recording import BadRecording
+from dradash.kinds.registry import CLASSIC
 from dradash.management import arguments
 from dradash.sim import replay, scenarios
 from dradash.sim.apiserver import APIServer
@@ -49,9 +50,8 @@ class Command(BaseCommand):
             signal.signal(number, end)
         log.configure(debug=options["verbosity"] > 1)
         config: Path = options["kubeconfig"]
-        actors = _actors(options)
-        path = options["replay"]
-        resources = served(versions=replay.versions(path)) if path else served()
+        actors, versions = _actors(options)
+        resources = served(versions=versions)
         server = APIServer(resources, first_revision=fresh_revision(), history=HISTORY, seed=options["seed"])
 
         def ready(url: str) -> None:
@@ -73,19 +73,22 @@ class Command(BaseCommand):
             _fail(error)
 
 
-def _actors(options: dict[str, Any]) -> Actors:
-    """Who acts in the cluster; ends the program for an unknown scenario and a broken recording."""
+def _actors(options: dict[str, Any]) -> tuple[Actors, tuple[str, ...]]:
+    """Who acts in the cluster, and the versions of resource.k8s.io that it serves.
+
+    Ends the program for an unknown scenario and a broken recording.
+    """
     name, path, speed, seed = options["scenario"], options["replay"], options["speed"], options["seed"]
     try:
         if path is not None:
             replay.check(path)
-            return lambda server: recorded(server, path, speed=speed)
+            return (lambda server: recorded(server, path, speed=speed)), replay.versions(path)
         if name:
             scenario = scenarios.build(name, seed)
-            return lambda server: living(server, scenario, speed=speed, seed=seed)
+            return (lambda server: living(server, scenario, speed=speed, seed=seed)), scenario.versions
     except (scenarios.UnknownScenario, BadRecording, OSError) as error:
         _fail(error)
-    return nobody
+    return nobody, (CLASSIC,)
 
 
 def _fail(error: Exception) -> NoReturn:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from dradash.sim.scenarios import small
+from dradash.sim.scenarios import small, structured
 from dradash.sim.scenarios.demo import demo, faults
 from dradash.sim.scenarios.large import large
 from dradash.sim.scenarios.model import Scenario
@@ -25,6 +25,17 @@ _SCENARIOS: Final[dict[str, tuple[str, Callable[[int], Scenario]]]] = {
     "deallocation-and-move": ("a claim allocated where its pod cannot run", small.deallocation_and_move),
     "deletion-with-finalizer": ("a claim that is deleted while it is in use", small.deletion_with_finalizer),
     "template-missing": ("a pod whose template does not exist yet", small.template_missing),
+    "structured-single": ("structured parameters: one pod, one GPU, and pods that come and go", structured.single),
+    "structured-selector-matches-nothing": (
+        "a selector that no device meets, and one that misspells an attribute",
+        structured.selector_matches_nothing,
+    ),
+    "structured-all-in-use": ("all devices are in use; the pod waits until one is freed", structured.all_in_use),
+    "structured-tainted": ("devices with a taint, tolerated by one of two claims", structured.tainted),
+    "structured-incomplete-pool": ("pools of which a slice is missing", structured.incomplete_pool),
+    "structured-class-missing": ("a claim of a DeviceClass that does not exist yet", structured.class_missing),
+    "structured-prioritized": ("alternatives in order: the best of them that there is", structured.prioritized),
+    "structured-prepare-fails": ("a driver that cannot prepare the device of a bound pod", structured.prepare_fails),
     "large": ("5,000 nodes, 12 classes, hundreds of pods", large),
     "faults": ("the demo, with an API server that drops watches and refuses requests", faults),
 }

@@ -7,8 +7,10 @@ from typing import Any
 
 import msgspec
 
+from dradash.kinds.registry import CLASSIC
 from dradash.sim.actors import Actor, Clock
 from dradash.sim.apiserver import APIServer
+from dradash.sim.devicedrivers import Publisher
 from dradash.sim.drivers import Behaviour
 from dradash.sim.faults import Fault
 from dradash.sim.workloads import Stream
@@ -26,8 +28,13 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):
+    """versions: of resource.k8s.io, that its cluster serves. drivers: with classic DRA; publishers: with structured
+    parameters."""
+
     objects: tuple[Object, ...]
     drivers: tuple[Behaviour, ...] = ()
+    publishers: tuple[Publisher, ...] = ()
+    versions: tuple[str, ...] = (CLASSIC,)
     script: tuple[Step, ...] = ()
     streams: tuple[Stream, ...] = ()
     event_ttl: float = 600.0  # simulated seconds

@@ -1,0 +1,176 @@
+"""Scenarios with structured parameters (resource.k8s.io/v1): six nodes, four of them with GPUs."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dradash.kinds.node import Node
+from dradash.kinds.registry import STRUCTURED
+from dradash.sim.devicedrivers import Publisher
+from dradash.sim.scenarios.deviceobjects import (
+    asked,
+    device,
+    device_claim,
+    device_class,
+    device_pod,
+    device_template,
+    exactly,
+    first_available,
+)
+from dradash.sim.scenarios.model import Object, Scenario, Step, create, delete
+from dradash.sim.scenarios.objects import namespace, node
+from dradash.sim.workloads import Stream
+
+DRIVER: Final = "gpu.example.com"
+CLASS: Final = "gpu.example.com"
+MODEL: Final = "accelerator"
+VERSIONS: Final = STRUCTURED[:1]
+BROKEN: Final = {"key": "gpu.example.com/unhealthy", "value": "ecc", "effect": "NoSchedule"}
+_MEMORY: Final = {"a100": "40Gi", "h100": "80Gi"}
+
+
+def model_is(*names: str) -> str:
+    listed = ", ".join(f'"{name}"' for name in names)
+    return f'device.attributes["{DRIVER}"].model in [{listed}]'
+
+
+def _devices(item: Node, taints: tuple[dict[str, str], ...] = ()) -> list[Object] | None:
+    model = item.metadata.labels.get(MODEL, "")
+    if not model:
+        return None
+    return [
+        device(f"gpu-{i}", {"model": model, "index": i, "numa": i // 2}, memory=_MEMORY[model], taints=taints)
+        for i in range(4)
+    ]
+
+
+GPUS: Final = Publisher(driver=DRIVER, devices=_devices)
+
+
+def world(*more: Object) -> tuple[Object, ...]:
+    """node-0 and node-1 have four a100 each, node-2 and node-3 four h100, the others nothing."""
+    models = ["a100", "a100", "h100", "h100", "", ""]
+    nodes = [node(f"node-{i}", f"zone-{'ab'[i % 2]}", {MODEL: m} if m else {}) for i, m in enumerate(models)]
+    return (namespace("team-a"), namespace("team-b"), *nodes, *more)
+
+
+GPU_CLASS: Final = device_class(CLASS, f'device.driver == "{DRIVER}"')
+
+
+def _scenario(*objects: Object, script: tuple[Step, ...], publisher: Publisher = GPUS) -> Scenario:
+    return Scenario(objects=world(*objects), versions=VERSIONS, publishers=(publisher,), script=script)
+
+
+def _pod_at(at: float, name: str, **claims: str) -> Step:
+    return Step(at, create(device_pod("team-a", name, claims=claims)))
+
+
+def single(_seed: int) -> Scenario:
+    """One pod, one GPU; others come, run and go, and leave their GPUs behind."""
+    template = device_template("team-b", "gpu", exactly("gpu", CLASS))
+    pair = device_template("team-b", "pair", exactly("gpus", CLASS, count=2), match=f"{DRIVER}/numa")
+    made = device_claim("team-a", "gpu-1", exactly("gpu", CLASS))
+    streams = tuple(
+        Stream(
+            name=name,
+            make=lambda pod_name, name=name: device_pod("team-b", pod_name, templates={"gpu": name}),  # type: ignore[misc]
+            every=6.0,
+            most=4,
+            runs=(10.0, 30.0),
+        )
+        for name in ("gpu", "pair")
+    )
+    return Scenario(
+        objects=world(GPU_CLASS, template, pair, made),
+        versions=VERSIONS,
+        publishers=(GPUS,),
+        script=(_pod_at(0.5, "train-0", gpu="gpu-1"),),
+        streams=streams,
+    )
+
+
+def selector_matches_nothing(_seed: int) -> Scenario:
+    """The claim asks for a model that no node has, another one misspells an attribute."""
+    wrong = device_claim("team-a", "b200", exactly("gpu", CLASS, model_is("b200")))
+    typo = device_claim("team-a", "typo", exactly("gpu", CLASS, f'device.attributes["{DRIVER}"].modle == "h100"'))
+    return _scenario(
+        GPU_CLASS, wrong, typo, script=(_pod_at(0.5, "wants-b200", gpu="b200"), _pod_at(1.0, "misspelt", gpu="typo"))
+    )
+
+
+def all_in_use(_seed: int) -> Scenario:
+    """Two pods hold all h100; the third waits until the first is gone, after half a minute."""
+    every = exactly("gpu", CLASS, model_is("h100"), count=4)
+    claims = (
+        *(device_claim("team-a", f"h100-{i}", every) for i in range(2)),
+        device_claim("team-a", "h100-2", exactly("gpu", CLASS, model_is("h100"))),
+    )
+    return _scenario(
+        GPU_CLASS,
+        *claims,
+        script=(
+            _pod_at(1.0, "first", gpu="h100-0"),
+            _pod_at(1.5, "second", gpu="h100-1"),
+            _pod_at(5.0, "third", gpu="h100-2"),
+            Step(35.0, delete("pods", "first", "team-a")),
+        ),
+    )
+
+
+def tainted(_seed: int) -> Scenario:
+    """All GPUs are tainted; the pod whose claim tolerates it runs, the other one waits."""
+    key = BROKEN["key"]
+    claims = (
+        device_claim("team-a", "careful", exactly("gpu", CLASS)),
+        device_claim("team-a", "brave", exactly("gpu", CLASS, tolerates=(key,))),
+    )
+    publisher = Publisher(driver=DRIVER, devices=lambda item: _devices(item, (BROKEN,)))
+    return _scenario(
+        GPU_CLASS,
+        *claims,
+        publisher=publisher,
+        script=(_pod_at(0.5, "careful", gpu="careful"), _pod_at(1.0, "brave", gpu="brave")),
+    )
+
+
+def incomplete_pool(_seed: int) -> Scenario:
+    """The pools of the h100 are said to have two slices, of which one never comes."""
+    claims = (
+        device_claim("team-a", "one", exactly("gpu", CLASS, model_is("h100"))),
+        device_claim("team-a", "other", exactly("gpu", CLASS, model_is("a100"))),
+    )
+    publisher = Publisher(driver=DRIVER, devices=_devices, slices={"node-2": 2, "node-3": 2})
+    return _scenario(
+        GPU_CLASS,
+        *claims,
+        publisher=publisher,
+        script=(_pod_at(0.5, "waits", gpu="one"), _pod_at(1.0, "runs", gpu="other")),
+    )
+
+
+def class_missing(_seed: int) -> Scenario:
+    """The class comes after half a minute."""
+    made = device_claim("team-a", "gpu-1", exactly("gpu", CLASS))
+    return _scenario(made, script=(_pod_at(0.5, "train-0", gpu="gpu-1"), Step(30.0, create(GPU_CLASS))))
+
+
+def prioritized(_seed: int) -> Scenario:
+    """Rather eight b200, else two h100, else one a100: four pods get the second, the fifth the last."""
+    wanted = first_available(
+        "gpu",
+        {
+            "best": asked(CLASS, model_is("b200"), count=8),
+            "good": asked(CLASS, model_is("h100"), count=2),
+            "enough": asked(CLASS, model_is("a100")),
+        },
+    )
+    claims = tuple(device_claim("team-a", f"gpu-{i}", wanted) for i in range(5))
+    script = tuple(_pod_at(0.5 + i, f"train-{i}", gpu=f"gpu-{i}") for i in range(5))
+    return _scenario(GPU_CLASS, *claims, script=script)
+
+
+def prepare_fails(_seed: int) -> Scenario:
+    """The pod is bound, and the driver cannot prepare its GPU."""
+    made = device_claim("team-a", "gpu-1", exactly("gpu", CLASS))
+    publisher = Publisher(driver=DRIVER, devices=_devices, fails=True)
+    return _scenario(GPU_CLASS, made, publisher=publisher, script=(_pod_at(0.5, "train-0", gpu="gpu-1"),))

@@ -1,0 +1,247 @@
+"""The simulated API server and controllers with structured parameters: defaults, validation, deallocation, writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from dradash.kinds.deviceclaim import FINALIZER
+from dradash.kinds.registry import STRUCTURED
+from dradash.scheduling.effects import Effect
+from dradash.scheduling.structured.binding import NOW
+from dradash.sim.actors import Actor, Clock
+from dradash.sim.apierrors import ApiError
+from dradash.sim.apiserver import APIServer
+from dradash.sim.claimcontroller import ClaimController
+from dradash.sim.devicedrivers import DeviceDrivers, Publisher
+from dradash.sim.performing import Writes
+from dradash.sim.resources import served
+from dradash.sim.scenarios.deviceobjects import device, device_claim, device_class, device_pod, exactly
+from dradash.sim.scenarios.model import place
+from dradash.sim.scenarios.objects import namespace, node
+from dradash.sim.simulation import running
+from tests import simworld
+from tests.simworld import Obj, World
+
+CLOCK = Clock(50.0)
+GPU = {"request": "gpu", "driver": "gpu.example.com", "pool": "node-0", "device": "gpu-0"}
+ALLOCATION: Obj = {"devices": {"results": [GPU]}}
+
+
+@pytest.fixture
+def server() -> APIServer:
+    made = APIServer(served(versions=STRUCTURED[:1]), seed=1)
+    place(made, namespace("team-a"))
+    return made
+
+
+def requests(*of: Obj) -> Obj:
+    return device_claim("team-a", "c", *of)
+
+
+@contextmanager
+def at_work(server: APIServer, *actors: Actor) -> Iterator[World]:
+    with simworld.seen(server) as world, running(list(actors)):
+        yield world
+
+
+# --- the API server --------------------------------------------------------------------------------------------------
+
+
+def test_the_mode_and_the_count_of_a_request_have_defaults(server: APIServer) -> None:
+    bare = {"name": "a", "exactly": {"deviceClassName": "gpu"}}
+    every = {"name": "b", "exactly": {"deviceClassName": "gpu", "allocationMode": "All"}}
+    choice = {"name": "c", "firstAvailable": [{"name": "big", "deviceClassName": "gpu"}]}
+    made = server.create("resourceclaims", requests(bare, every, choice), "team-a")
+    first, second, third = made["spec"]["devices"]["requests"]
+    assert (first["exactly"]["allocationMode"], first["exactly"]["count"]) == ("ExactCount", 1)
+    assert "count" not in second["exactly"]
+    assert third["firstAvailable"][0]["count"] == 1
+    assert made["status"] == {}
+
+
+def test_a_toleration_and_a_taint_have_defaults(server: APIServer) -> None:
+    asked = {"name": "a", "exactly": {"deviceClassName": "gpu", "tolerations": [{"key": "k", "value": "v"}]}}
+    made = server.create("resourceclaims", requests(asked), "team-a")
+    assert made["spec"]["devices"]["requests"][0]["exactly"]["tolerations"][0]["operator"] == "Equal"
+    spec = {
+        "driver": "d",
+        "allNodes": True,
+        "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1},
+        "devices": [device("gpu-0", {}, taints=[{"key": "k", "effect": "NoExecute"}])],
+    }
+    item = server.create("resourceslices", {"metadata": {"name": "s"}, "spec": spec})
+    assert item["spec"]["devices"][0]["taints"][0]["timeAdded"]
+
+
+@pytest.mark.parametrize(
+    ("request_", "says"),
+    [
+        ({"name": "a"}, "exactly one of `exactly` or `firstAvailable` is required"),
+        ({"exactly": {"deviceClassName": "gpu"}}, "spec.devices.requests[0].name: Required value"),
+        ({"name": "a", "exactly": {}}, "spec.devices.requests[0].exactly.deviceClassName: Required value"),
+        ({"name": "a", "exactly": {"deviceClassName": "gpu", "count": -1}}, "must be greater than zero"),
+        (
+            {"name": "a", "exactly": {"deviceClassName": "gpu", "allocationMode": "All", "count": 2}},
+            "must not be specified when allocationMode is 'All'",
+        ),
+        ({"name": "a", "exactly": {"deviceClassName": "gpu", "allocationMode": "Some"}}, "Unsupported value"),
+        (
+            {"name": "a", "exactly": {"deviceClassName": "gpu", "selectors": [{}]}},
+            "selectors[0].cel.expression: Required value",
+        ),
+    ],
+)
+def test_a_request_that_no_cluster_takes_is_refused(server: APIServer, request_: Obj, says: str) -> None:
+    with pytest.raises(ApiError) as refused:
+        server.create("resourceclaims", requests(request_), "team-a")
+    assert refused.value.code == 422
+    assert says in refused.value.message
+
+
+def test_a_claims_spec_and_a_slices_pool_do_not_change(server: APIServer) -> None:
+    made = server.create("resourceclaims", requests(exactly("gpu", "gpu")), "team-a")
+    made["spec"]["devices"]["requests"][0]["exactly"]["count"] = 2
+    with pytest.raises(ApiError, match="field is immutable"):
+        server.update("resourceclaims", made)
+    spec = {"driver": "d", "nodeName": "n", "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1}}
+    item = server.create("resourceslices", {"metadata": {"name": "s"}, "spec": spec})
+    item["spec"]["pool"]["name"] = "q"
+    with pytest.raises(ApiError, match=r"spec\.pool\.name"):
+        server.update("resourceslices", item)
+    with pytest.raises(ApiError, match="exactly one of `nodeName`"):
+        server.create("resourceslices", {"metadata": {"name": "t"}, "spec": {**spec, "allNodes": True}})
+
+
+@pytest.mark.parametrize(
+    ("status", "says"),
+    [
+        ({"reservedFor": [{"resource": "pods", "name": "p", "uid": "u"}]}, "when `allocated` is not set"),
+        (
+            {"allocation": ALLOCATION, "devices": [{**GPU, "device": "gpu-7"}]},
+            "must be an allocated device in the claim",
+        ),
+        (
+            {
+                "allocation": ALLOCATION,
+                "reservedFor": [{"resource": "pods", "name": f"p{i}", "uid": f"u{i}"} for i in range(257)],
+            },
+            "Too long",
+        ),
+    ],
+)
+def test_a_status_that_contradicts_itself_is_refused(server: APIServer, status: Obj, says: str) -> None:
+    made = server.create("resourceclaims", requests(exactly("gpu", "gpu")), "team-a")
+    status = {**status, "devices": [{k: d[k] for k in ("driver", "pool", "device")} for d in status.get("devices", ())]}
+    with pytest.raises(ApiError) as refused:
+        server.update_status("resourceclaims", {**made, "status": status})
+    assert says in refused.value.message
+
+
+# --- the claim controller --------------------------------------------------------------------------------------------
+
+
+def allocated(server: APIServer, *pods: str, **more: list[str]) -> None:
+    reserved = []
+    for name in pods:
+        made = server.create("pods", device_pod("team-a", name, claims={"gpu": "c"}), "team-a")
+        server.bind(name, "team-a", "node-0", made["metadata"]["uid"])
+        reserved.append({"resource": "pods", "name": name, "uid": made["metadata"]["uid"]})
+    claim = requests(exactly("gpu", "gpu"))
+    claim["metadata"]["finalizers"] = [FINALIZER, *more.get("finalizers", [])]
+    place(server, claim | {"status": {"allocation": ALLOCATION, "reservedFor": reserved}})
+
+
+def test_the_last_user_gone_means_deallocation(server: APIServer) -> None:
+    allocated(server, "a", "b")
+    with at_work(server, ClaimController(server, CLOCK)) as world:
+        server.delete("pods", "a", "team-a")
+        left = world.until(lambda: (c := world.claim("team-a/c")) and len(c["status"]["reservedFor"]) == 1 and c)
+        assert left["status"]["allocation"] == ALLOCATION
+        server.delete("pods", "b", "team-a")
+        free = world.until(lambda: (c := world.claim("team-a/c")) and not c["metadata"].get("finalizers") and c)
+    assert free["status"] == {}
+
+
+def test_a_claim_that_was_never_used_keeps_its_allocation(server: APIServer) -> None:
+    allocated(server)
+    with at_work(server, ClaimController(server, CLOCK)) as world:
+        place(server, device_pod("team-a", "later", templates={"gpu": "none"}))
+        world.until_event("team-a/later", "FailedResourceClaimCreation")
+        claim = world.claim("team-a/c")
+    assert claim is not None
+    assert claim["status"]["allocation"] == ALLOCATION
+
+
+def test_a_claim_that_is_deleted_without_users_lets_go_and_is_gone(server: APIServer) -> None:
+    allocated(server)
+    with at_work(server, ClaimController(server, CLOCK)) as world:
+        server.delete("resourceclaims", "c", "team-a")
+        world.until(lambda: world.claim("team-a/c") is None)
+
+
+# --- the drivers -----------------------------------------------------------------------------------------------------
+
+
+def test_slices_come_with_their_nodes_come_again_and_go(server: APIServer) -> None:
+    publisher = Publisher(
+        driver="gpu.example.com",
+        devices=lambda of: [device("gpu-0", {"model": "a100"})] if of.metadata.labels.get("gpu") else None,
+    )
+    place(server, node("node-0", "zone-a", {"gpu": "yes"}))
+    place(server, node("node-1", "zone-a"))
+    with at_work(server, DeviceDrivers(server, CLOCK, (publisher,))) as world:
+        (item,) = world.until(lambda: server.list("resourceslices"))
+        assert (item["spec"]["nodeName"], item["spec"]["pool"]["name"]) == ("node-0", "node-0")
+        server.delete("resourceslices", item["metadata"]["name"])
+        world.until(
+            lambda: [s for s in server.list("resourceslices") if s["metadata"]["uid"] != item["metadata"]["uid"]]
+        )
+        server.delete("nodes", "node-0")
+        world.until(lambda: not server.list("resourceslices"))
+
+
+# --- effects as writes -----------------------------------------------------------------------------------------------
+
+
+def test_the_writes_of_an_attempt_follow_each_others_versions(server: APIServer) -> None:
+    place(server, device_class("gpu"))
+    made = server.create("resourceclaims", requests(exactly("gpu", "gpu")), "team-a")
+    guarded = {**made, "metadata": {**made["metadata"], "finalizers": [FINALIZER]}}
+    invented = {**guarded["metadata"], "resourceVersion": "1000001"}
+    status = {
+        "allocation": {**ALLOCATION, "allocationTimestamp": NOW},
+        "reservedFor": [{"resource": "pods", "name": "p", "uid": "u"}],
+    }
+    writes = Writes(server, "2026-11-30T04:00:00Z")
+    writes.perform(Effect("update", "resourceclaims", "team-a", "c", guarded))
+    body = {**guarded, "metadata": invented, "status": status}
+    writes.perform(Effect("update", "resourceclaims", "team-a", "c", body, "status"))
+    stored = server.get("resourceclaims", "c", "team-a")
+    assert stored["metadata"]["finalizers"] == [FINALIZER]
+    assert stored["status"]["allocation"]["allocationTimestamp"] == "2026-11-30T04:00:00Z"
+    assert [claim["metadata"]["name"] for claim in writes.reserved] == ["c"]
+
+
+def test_a_claim_that_is_created_gets_its_real_name_in_later_writes(server: APIServer) -> None:
+    place(server, device_pod("team-a", "p"))
+    claim = requests(exactly("gpu", "gpu"))
+    claim["metadata"] = {"namespace": "team-a", "generateName": "p-extended-resources-"}
+    writes = Writes(server, "2026-11-30T04:00:00Z")
+    writes.perform(Effect("create", "resourceclaims", "team-a", "", claim))
+    invented = f"{claim['metadata']['generateName']}00000"
+    named = {
+        **claim,
+        "metadata": {**claim["metadata"], "name": invented, "uid": "created-uid-1", "resourceVersion": "9"},
+    }
+    status = {"allocation": ALLOCATION, "reservedFor": [{"resource": "pods", "name": "p", "uid": "u"}]}
+    writes.perform(Effect("update", "resourceclaims", "team-a", invented, {**named, "status": status}, "status"))
+    told = {"status": {"extendedResourceClaimStatus": {"resourceClaimName": invented, "requestMappings": []}}}
+    merge = "application/strategic-merge-patch+json"
+    writes.perform(Effect("patch", "pods", "team-a", "p", told, "status", merge))
+    (stored,) = server.list("resourceclaims", "team-a")
+    assert stored["status"]["allocation"] == ALLOCATION
+    pod = server.get("pods", "p", "team-a")
+    assert pod["status"]["extendedResourceClaimStatus"]["resourceClaimName"] == stored["metadata"]["name"]
