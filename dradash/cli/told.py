@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from dradash.cli.funneltext import funnel_lines
 from dradash.cli.style import TONES, Style, safe
 from dradash.offline.explain import Explanation, Group, Talk
 
@@ -29,6 +30,8 @@ def _lines(found: Explanation, style: Style) -> Iterator[str]:
     yield from _titled(
         f"Nodes ({found.nodes_fit} of {found.nodes_total} fit)", [_group(g) for g in found.groups], style
     )
+    if found.devices:
+        yield from funnel_lines(found.devices, style)
     if found.asked_node:
         node = found.asked_node
         word = style("good", "fits") if node.fits else style("bad", f"does not fit: {safe(node.reason)}")

@@ -22,7 +22,9 @@ from dradash.scheduling.doctor.exam import Exam, Observed
 from dradash.scheduling.doctor.finding import Finding
 from dradash.scheduling.doctor.thresholds import Thresholds
 from dradash.scheduling.evaluate import evaluate
+from dradash.scheduling.generation import Generation
 from dradash.scheduling.reasons import code_of
+from dradash.scheduling.structured.devicereport import DeviceReport, device_report
 from dradash.scheduling.verdict import ActsNext, Agreement, ClaimRef, Evaluation, Outcome, Verdict
 
 SCHEDULABLE: Final = frozenset({Outcome.SCHEDULABLE, Outcome.BOUND})
@@ -103,6 +105,7 @@ class Explanation(Said, frozen=True, rename="camel"):
     nodes_fit: int
     nodes_total: int
     groups: tuple[Group, ...]
+    devices: DeviceReport | None
     steps: tuple[StepSaid, ...]
     negotiation: Talk | None
     agreement: Agreement
@@ -164,6 +167,7 @@ class Explainer:
             nodes_fit=verdict.nodes_fit if decided else 0,
             nodes_total=verdict.nodes_total,
             groups=_groups(evaluation, dump.cluster) if decided else (),
+            devices=_devices(verdict, dump, node) if decided else None,
             steps=_steps(verdict) if decided else (),
             negotiation=_talk(pod, dump.cluster, dump.now),
             agreement=agreement(words, verdict, None) if decided and verdict.steps else NO_AGREEMENT,
@@ -172,6 +176,14 @@ class Explainer:
             notes=_notes(dump, verdict),
             asked_node=_one(node, evaluation, dump.cluster) if node and decided else None,
         )
+
+
+def _devices(verdict: Verdict, dump: Dump, node: str) -> DeviceReport | None:
+    """On the node that was asked about, else on all."""
+    if verdict.generation != Generation.STRUCTURED or not verdict.steps:
+        return None
+    pod = dump.cluster.pods[verdict.pod]
+    return device_report(pod, dump.cluster, dump.now, node if node in dump.cluster.nodes.by_name else "")
 
 
 def _groups(evaluation: Evaluation, cluster: Cluster) -> tuple[Group, ...]:
