@@ -23,13 +23,11 @@ from dradash.informer.relevance import filter_for
 from dradash.informer.run import Informer
 from dradash.informer.sink import KindState, ObjectEvent
 from dradash.informer.source import Closable, ListPage, Source, WatchEvent, WatchStream, in_batches
-from dradash.kinds.registry import KINDS, Kind, MalformedObject
+from dradash.kinds.registry import KINDS, ONE_GENERATION, Kind, MalformedObject
 
 log = logging.getLogger(__name__)
 
 _GIVEN_UP: Final = frozenset({"forbidden", "notServed"})
-# Kinds that only one of the two generations of DRA has.
-ONE_GENERATION: Final = frozenset({"resourceclasses", "podschedulingcontexts", "deviceclasses", "resourceslices"})
 
 
 class _Reference(msgspec.Struct, rename="camel"):

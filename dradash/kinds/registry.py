@@ -92,6 +92,9 @@ KINDS: Final[dict[str, Kind]] = {
     )
 }
 
+# Kinds that only one of the two generations has: not to be served is what is expected of half of them.
+ONE_GENERATION: Final = frozenset(k.plural for k in KINDS.values() if k.group == _DRA and k.classic is None)
+
 
 def struct_of(kind: Kind, api_version: str) -> type[KubeObject]:
     """The struct that objects of this apiVersion (group/version, "" for none) are read into."""

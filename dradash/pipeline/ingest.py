@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 
 from dradash.informer.sink import KindState, ObjectEvent
-from dradash.kinds.registry import KINDS
+from dradash.kinds.registry import KINDS, ONE_GENERATION
 from dradash.pipeline.reconsider import Applied, Reconsider
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.generation import Generation
@@ -87,7 +87,8 @@ class Ingest:
             self._model.set_sync(self._epoch, SyncState(**msgspec.structs.asdict(state)), now)
             before = self._states.get(state.kind, "unknown")
             if state.state != before and state.state not in ("unknown", "syncing"):
-                level = logging.INFO if state.state == "synced" else logging.WARNING
+                is_expected = state.state == "synced" or (state.state == "notServed" and state.kind in ONE_GENERATION)
+                level = logging.INFO if is_expected else logging.WARNING
                 log.log(level, "%s: %s%s", state.kind, state.state, f": {state.error}" if state.error else "")
             self._states[state.kind] = state.state
             if state.kind == "resourceclaims":
