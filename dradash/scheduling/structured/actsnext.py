@@ -87,7 +87,9 @@ def _make_fit(attempt: Attempt) -> ActsNext:
 
 def _change_devices(attempt: Attempt) -> ActsNext:
     """By the smallest change that helps; only a few situations of nodes are looked at."""
-    hints = Examination(attempt.pod, attempt.cluster, attempt.now).report(most=SITUATIONS, trials=TRIALS).hints
+    allocator = attempt.state.allocator if attempt.state is not None else None
+    answers = allocator.answers if allocator is not None else None
+    hints = Examination(attempt.pod, attempt.cluster, attempt.now, answers).hints(SITUATIONS, TRIALS)
     if not hints or not hints[0].verified:
         return ActsNext(who="admin", what="free, add or change devices, or ask for others: none of the nodes has them")
     hint = hints[0]

@@ -43,13 +43,20 @@ class Prepared(NamedTuple):
 class Allocator:
     """NewAllocator: what is the same for all nodes of an attempt."""
 
-    def __init__(self, inventory: Inventory, classes: Mapping[str, DeviceClass], steps: int = STEPS) -> None:
+    def __init__(
+        self,
+        inventory: Inventory,
+        classes: Mapping[str, DeviceClass],
+        steps: int = STEPS,
+        answers: Answers | None = None,
+    ) -> None:
+        """answers: what selectors have said of these very devices before."""
         self.state = inventory.taken
         self._inventory = inventory
         self._classes = classes
         self._steps = steps
         self._available = AvailableCounters(self.state)
-        self._answers = Answers()
+        self.answers = answers if answers is not None else Answers()
 
     def allocate(self, node: Node, claims: list[ResourceClaim]) -> list[Body] | None:
         """An allocation for each claim, as JSON, or None if there is no solution on this node.
@@ -57,7 +64,7 @@ class Allocator:
         Raises AllocationError, and SearchCut when the search took too long.
         """
         pools = self._inventory.pools(node)
-        selection = Selection(node, self._answers)
+        selection = Selection(node, self.answers)
         prepared = self._prepare(claims, pools, selection)
         search = Search(
             claims, pools, prepared.data, prepared.constraints, self.state, self._available, selection, self._steps

@@ -13,7 +13,7 @@ from dradash.kinds.node import Node
 from dradash.kinds.pod import Pod
 from dradash.scheduling import nodechecks
 from dradash.scheduling.cluster import Cluster
-from dradash.scheduling.status import SUCCESS, Code, Status, error
+from dradash.scheduling.status import Code, Status, error, unschedulable
 from dradash.scheduling.structured import extended, plugin
 from dradash.scheduling.structured.allocator import Allocator
 from dradash.scheduling.structured.claims import pod_claims
@@ -28,10 +28,12 @@ from dradash.scheduling.structured.smallestchange import Advice, Hint, PodsOf, w
 from dradash.scheduling.structured.trial import TRIALS, Trials
 from dradash.scheduling.unblocking import holders
 
-SITUATIONS: Final = 200  # of nodes that are looked at, those of most nodes first
+SITUATIONS: Final = 64  # of nodes that are looked at, those of most nodes first
+DEVICES: Final = 20_000  # after which no other situation is looked at
 NEAREST: Final = 3  # nodes on which changes are tried
 HINTS: Final = 8
-STEPS: Final = 3_000  # of the search on a node: a reader waits for it
+STEPS: Final = 500  # of the search on a node: a reader waits for it
+CUT: Final = "not decided here: the search takes long"
 
 
 class NodesAnswer(Told, frozen=True):
@@ -79,29 +81,29 @@ class _Looked(msgspec.Struct, frozen=True):
 
 
 class Examination:
-    """One look at a pod. `now`: Unix seconds. Nothing is kept of the answers of earlier ones."""
+    """One look at a pod. `now`: Unix seconds. answers: of an attempt at the same state of the cluster."""
 
     def __init__(self, pod: Pod, cluster: Cluster, now: float, answers: Answers | None = None) -> None:
         self._pod, self._cluster, self._now = pod, cluster, now
-        self._answers = answers or Answers()
+        self._answers = answers if answers is not None else Answers()
         caches = listed(cluster)
         lookup = pod_claims(pod, caches.claims)
         self._state, self._status = plugin.pre_filter(pod, caches, lookup)
         if not self._status.is_success:
             self._state = CycleState(pod, caches, claims=list(lookup.found))
         elif self._state.allocator is not None:
-            self._state.allocator = Allocator(caches.inventory, caches.classes, STEPS)
+            self._state.allocator = Allocator(caches.inventory, caches.classes, STEPS, self._answers)
         self._holders: Holders = cluster.inventory.holders
 
     @property
     def has_requests(self) -> bool:
         return bool(self._state.to_allocate())
 
-    def report(self, node: str = "", most: int = SITUATIONS, trials: int = TRIALS) -> DeviceReport:
+    def report(self, node: str = "") -> DeviceReport:
         """node: this one only. Raises KeyError if there is none of this name."""
         table = self._cluster.nodes
         sets = [table.named((table.by_name[node].name,))] if node else self._sets()
-        looked = [self._look(members) for members in sorted(sets, key=lambda s: -s.bit_count())[:most]]
+        looked = self._looks(sets, SITUATIONS)
         return DeviceReport(
             pod=self._pod.key,
             node=node,
@@ -110,9 +112,26 @@ class Examination:
             refused="" if self._status.is_success else self._status.message,
             answers=_answers(looked) if self._status.is_success else (),
             requests=(requests := fold(((one.funnel, one.nodes) for one in looked), self._holders)),
-            hints=self._hints(looked, requests, trials, everywhere=not node),
+            hints=self._hints(looked, requests, TRIALS, everywhere=not node),
             situations=_situations(looked),
         )
+
+    def hints(self, most: int, trials: int) -> tuple[Hint, ...]:
+        """For a pod that no node takes: the plugin is not asked again. most: situations of nodes that are looked at."""
+        looked = self._looks(self._sets(), most, ask=False)
+        requests = fold(((one.funnel, one.nodes) for one in looked), self._holders)
+        return self._hints(looked, requests, trials, everywhere=True)
+
+    def _looks(self, sets: list[int], most: int, *, ask: bool = True) -> list[_Looked]:
+        looked: list[_Looked] = []
+        devices = 0
+        for members in sorted(sets, key=lambda s: -s.bit_count())[:most]:
+            if devices > DEVICES:
+                break
+            looked.append(self._look(members, ask=ask))
+            sight = looked[-1].funnel.sight
+            devices += len(sight.devices) if sight is not None else 0
+        return looked
 
     def _sets(self) -> list[int]:
         """Alike nodes of those that the checks before the plugin leave; of all nodes if they leave none."""
@@ -121,14 +140,20 @@ class Examination:
         _, left = nodechecks.check_nodes(self._pod, nodes, shown)
         return alike(self._state, nodes, left or nodes.all)
 
-    def _look(self, members: int) -> _Looked:
+    def _look(self, members: int, *, ask: bool) -> _Looked:
         table = self._cluster.nodes
         node = table.by_name[table.names(members & -members)[0]]
         claims = self._claims(node)
         found = node_funnel(node, claims, self._cluster.inventory, self._cluster.device_classes, self._answers)
-        status = plugin.filter_node(self._state, node, self._now) if self._status.is_success else SUCCESS
+        status = self._status
         if found.error:
             status = error(found.error)
+        elif not ask:
+            status = unschedulable(plugin.CANNOT_ALLOCATE)
+        elif status.is_success:
+            status = plugin.filter_node(self._state, node, self._now)
+        if status.message == plugin.TIMED_OUT:
+            status = unschedulable(CUT)
         return _Looked(found, members.bit_count(), status)
 
     def _claims(self, node: Node) -> list[ResourceClaim]:
@@ -144,12 +169,11 @@ class Examination:
     def _hints(
         self, looked: list[_Looked], requests: tuple[RequestFunnel, ...], trials: int, *, everywhere: bool
     ) -> tuple[Hint, ...]:
-        refused = [one for one in looked if one.status is not SUCCESS or not self._status.is_success]
-        if any(one.status.is_success and self._status.is_success for one in looked):
+        if any(one.status.is_success for one in looked):
             return ()
-        tried = Trials(self._cluster.inventory, self._cluster.device_classes, trials)
+        tried = Trials(self._cluster.inventory, self._cluster.device_classes, self._answers, trials)
         advice = Advice(tried, self._holders, self._pods_of(), everywhere=everywhere)
-        nearest = sorted(refused, key=lambda one: (one.funnel.lacking, -one.nodes))[:NEAREST]
+        nearest = sorted(looked, key=lambda one: (one.funnel.lacking, -one.nodes))[:NEAREST]
         found: dict[tuple[str, str, str], Hint] = {}
         for one in nearest:
             for hint in advice.on(one.funnel):

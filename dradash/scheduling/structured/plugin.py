@@ -24,6 +24,7 @@ from dradash.scheduling.structured.devices import AllocationError
 
 MAX_NODE_SCORE: Final = 100
 CANNOT_ALLOCATE: Final = "cannot allocate all claims"
+TIMED_OUT: Final = "timed out trying to allocate devices"
 NOT_AVAILABLE: Final = "resourceclaim not available on the node"
 
 
@@ -110,7 +111,7 @@ def filter_node(state: CycleState, node: Node, now: float) -> Status:
         try:
             found = state.allocator.allocate(node, claims)
         except SearchCut:
-            return unschedulable("timed out trying to allocate devices")
+            return unschedulable(TIMED_OUT)
         except AllocationError as wrong:
             return unschedulable(str(wrong)) if wrong.on_node else error(str(wrong))
         if found is None:

@@ -25,6 +25,7 @@ from dradash.scheduling.structured.inventory import Inventory
 from dradash.scheduling.structured.nodefunnel import NodeFunnel
 from dradash.scheduling.structured.pools import Pool, PoolID, built
 from dradash.scheduling.structured.requests import Request
+from dradash.scheduling.structured.selection import Answers
 
 TRIALS: Final = 40  # of one explanation
 STEPS: Final = 1_000  # of the search in one of them; one that takes longer is the last
@@ -54,9 +55,12 @@ class _Changed(Inventory):
 
 
 class Trials:
-    def __init__(self, inventory: Inventory, classes: Mapping[str, DeviceClass], most: int = TRIALS) -> None:
+    def __init__(
+        self, inventory: Inventory, classes: Mapping[str, DeviceClass], answers: Answers, most: int = TRIALS
+    ) -> None:
         self.left = most
         self.classes = classes
+        self._answers = answers
         self._inventory = inventory
 
     def fits(self, funnel: NodeFunnel, change: Change) -> bool:
@@ -69,7 +73,7 @@ class Trials:
         classes = self.classes if change.classes is None else change.classes
         claims = funnel.claims if change.claims is None else list(change.claims)
         try:
-            return Allocator(changed, classes, steps=STEPS).allocate(funnel.node, claims) is not None
+            return Allocator(changed, classes, STEPS, self._answers).allocate(funnel.node, claims) is not None
         except AllocationError:
             return False
         except SearchCut:
