@@ -21,7 +21,7 @@ from dradash.api.openapi import EXAMPLES
 from dradash.api.schemas import ROOT
 from dradash.reader import current
 from dradash.store.model import VERDICTS
-from tests import build, devicescene
+from tests import build, builddevices, devicescene, pages
 from tests.scene import Scene
 from tests.simworld import scenario
 
@@ -39,6 +39,8 @@ def watched() -> Scene:
     for at, _, type_, obj in rows:
         scene.now = build.NOW + round(at * SPEED, 3)
         scene.model.apply(scene.epoch, [build.write(obj, type_)], [], scene.now)
+    for obj in (pages.A100, pages.SLICE, pages.DEVICES):
+        scene.model.apply(scene.epoch, [build.write(obj, "ADDED")], [], scene.now)
     scene.judge()
     scene.look()
     return scene
@@ -58,11 +60,15 @@ def subjects(scene: Scene) -> dict[str, str]:
             "nodes": min(world.cluster.nodes.by_name),
             "classes": claim.resource_class,
             "drivers": claim.driver,
+            "deviceclasses": "a100",
+            "slices": "slice-one",
         }
 
 
 def address(path: str, known: dict[str, str], finding: str) -> str:
     namespace, _, name = known.get(path.split("/")[1], "").rpartition("/")
+    for part, value in (("driver", builddevices.DRIVER), ("pool", "rack/one"), ("device", "gpu-0")):
+        path = path.replace(f"{{{part}}}", value)
     filled = path.replace("{namespace}", namespace).replace("{name}", name).replace("{id}", finding)
     return ROOT + filled
 

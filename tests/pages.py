@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 from django.urls import Resolver404, resolve
 
-from tests import build
+from tests import build, builddevices
 from tests.scene import Scene
 
 NAMESPACE: Final = "ml"
@@ -19,6 +19,17 @@ TRAIN: Final = build.pod("train", NAMESPACE, claims={"gpu": "train-gpu"}, labels
 NEW: Final = build.pod("new", NAMESPACE, templates={"nic": "nic"})
 CLAIM: Final = build.claim("train-gpu", NAMESPACE, ownerReferences=[build.owner(TRAIN)])
 HELD: Final = build.claim("held", NAMESPACE, allocation=build.allocation("node-0"), reserved_for=[TRAIN])
+A100: Final = builddevices.device_class("a100", 'device.attributes["gpu.example.com"].model == "a100"')
+SLICE: Final = builddevices.resource_slice(
+    builddevices.device("gpu-0", capacity={"memory": {"value": "40Gi"}}),
+    builddevices.device("gpu-1", taints=[{"key": "broken", "effect": "NoSchedule"}]),
+    node="node-1",
+    pool="rack/one",
+    name="slice-one",
+)
+DEVICES: Final = builddevices.claim(
+    "devices", NAMESPACE, builddevices.request("gpu", "a100"), devices=[builddevices.result("gpu-0", pool="rack/one")]
+)
 SUITABLE: Final = build.with_labels(zone="a")
 
 
@@ -45,6 +56,15 @@ _ALL: Final = (
     PageLine("/nodes/node-1", ("node-1",), ("nodes",), is_object=True),
     PageLine("/classes", ("gpu",), ("resourceclasses",), is_list=True),
     PageLine("/classes/gpu", ("gpu",), ("resourceclasses",), is_object=True),
+    PageLine("/deviceclasses", ("a100",), ("deviceclasses",), is_list=True),
+    PageLine("/deviceclasses/a100", ("a100",), ("deviceclasses",), is_object=True),
+    PageLine("/pools", ("rack/one", "Usable"), ("resourceslices",), is_list=True),
+    PageLine("/pools/gpu.example.com/rack/one", ("gpu-0", "slice-one"), ("resourceslices",), is_object=True),
+    PageLine("/slices", ("slice-one",), ("resourceslices",), is_list=True),
+    PageLine("/slices/slice-one", ("gpu-1",), ("resourceslices",), is_object=True),
+    PageLine("/devices", ("gpu-0", "gpu-1", "ml/devices"), ("resourceslices",), is_list=True),
+    PageLine("/devices/gpu.example.com/rack/one/gpu-0", ("ml/devices", "a100"), ("resourceslices",), is_object=True),
+    PageLine("/ns/ml/claims/devices", ("gpu-0", "Requests"), ("resourceclaims",), is_object=True),
     PageLine("/drivers", ("gpu.example.com",), ("resourceclasses",), is_list=True),
     PageLine("/drivers/gpu.example.com", ("gpu.example.com",), ("resourceclasses",), is_object=True),
     PageLine("/doctor", ("Doctor",), is_list=True),
@@ -78,6 +98,9 @@ def scene() -> Scene:
         NEW,
         CLAIM,
         HELD,
+        A100,
+        SLICE,
+        DEVICES,
     )
     made.put(build.context(TRAIN, potential=NODES, selected="node-0", unsuitable={"gpu": ["node-1"]}))
     return made

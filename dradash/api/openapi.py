@@ -24,6 +24,9 @@ LONGEST_NAME: Final = 253
 _WHERE: Final = {
     "namespace": "The object's namespace.",
     "name": "The object's name.",
+    "driver": "Name of a driver.",
+    "pool": "The pool's name; its slashes, where it has any, stay as they are.",
+    "device": "The device's name.",
     "id": "The finding's id: its code and a digest.",
 }
 

@@ -10,14 +10,17 @@ from django.urls import path, re_path
 from dradash.api import reference, serving
 from dradash.api.endpoints import ENDPOINTS
 
+CONVERTERS: Final = {"pool": "path"}
 
-def _route(template: str) -> str:
-    return re.sub(r"\{(\w+)\}", r"<str:\1>", template.lstrip("/"))
+
+def route(template: str) -> str:
+    """The name of a pool may have slashes."""
+    return re.sub(r"\{(\w+)\}", lambda m: f"<{CONVERTERS.get(m[1], 'str')}:{m[1]}>", template.lstrip("/"))
 
 
 urlpatterns: Final = [
     path("openapi.json", reference.document, name="api-openapi"),
     path("", reference.page, name="api"),
-    *(path(_route(e.path), serving.view_of(e), name=f"api-{e.name}") for e in ENDPOINTS),
+    *(path(route(e.path), serving.view_of(e), name=f"api-{e.name}") for e in ENDPOINTS),
     re_path(r"^(?P<path>.*)$", serving.nothing_here),
 ]

@@ -204,6 +204,11 @@ _lock = threading.Lock()
 _current: Current | None = None
 
 
+def known() -> Current | None:
+    """The one that there is, None before its first use."""
+    return _current
+
+
 def get() -> Current:
     """Built at the first use, with its follower started."""
     global _current  # noqa: PLW0603 - one for the process, as the module's name says

@@ -68,6 +68,10 @@ class Index:
     def members(self, group: str) -> frozenset[str]:
         return frozenset(self._members.get(group, ()))
 
+    def groups(self) -> frozenset[str]:
+        """Groups that have a member."""
+        return frozenset(self._members)
+
     def copy(self) -> Index:
         other = Index()
         other._members.update((group, members.copy()) for group, members in self._members.items())

@@ -40,6 +40,14 @@ _RULES: Final = (
     _Rule("/nodes/(?P<name>[^/]+)", "/nodes/{name}"),
     _Rule("/classes", "/classes", _same("driver", "q", "sort")),
     _Rule("/classes/(?P<name>[^/]+)", "/classes/{name}"),
+    _Rule("/deviceclasses", "/deviceclasses", _same("q", "sort")),
+    _Rule("/deviceclasses/(?P<name>[^/]+)", "/deviceclasses/{name}"),
+    _Rule("/pools", "/pools", _same("driver", "state", "q", "sort")),
+    _Rule("/pools/(?P<driver>[^/]+)/(?P<pool>.+)", "/pools/{driver}/{pool}"),
+    _Rule("/slices", "/slices", _same("driver", "node", "q", "sort")),
+    _Rule("/slices/(?P<name>[^/]+)", "/slices/{name}"),
+    _Rule("/devices", "/devices", _same("driver", "pool", "node", "state", "q")),
+    _Rule("/devices/(?P<driver>[^/]+)/(?P<pool>.+)/(?P<device>[^/]+)", "/devices/{driver}/{pool}/{device}"),
     _Rule("/drivers", "/drivers", _same("q", "sort")),
     _Rule("/drivers/(?P<name>[^/]+)", "/drivers/{name}"),
     _Rule("/doctor", "/findings", _same("severity", "code", "namespace", "class", "driver", "q", "sort")),
@@ -57,7 +65,9 @@ def json_of(path: str, query: Mapping[str, str]) -> str:
     """The address of the page's JSON; "" for a page without any."""
     for pattern, rule in _COMPILED:
         if match := pattern.fullmatch(path):
-            where = {name: quote(value, safe="") for name, value in match.groupdict().items()}
+            where = {
+                name: quote(value, safe="/" if name == "pool" else "") for name, value in match.groupdict().items()
+            }
             params = {there: value_of(here, query[here]) for here, there in rule.params.items() if query.get(here)}
             if (at := value_of("at", query.get("at", ""))) and rule.resource not in _NO_PAST:
                 params["at"] = at

@@ -25,13 +25,17 @@ from tests import pages
 from tests.browser.conftest import _Server
 
 RELEASED: Final = Path(__file__).parent / "data" / "api-v1.json"
-THERE: Final = {
+THERE: Final[dict[str, Any]] = {
     "pods": ["train", "new", "nobody"],
     "claims": ["held", "train-gpu"],
     "negotiations": ["train"],
     "nodes": ["node-0", "node-1"],
     "classes": ["gpu", "nic"],
     "drivers": ["gpu.example.com"],
+    "deviceclasses": ["a100"],
+    "pools": {"driver": ["gpu.example.com"], "pool": ["rack/one", "none"]},
+    "slices": ["slice-one"],
+    "devices": {"driver": ["gpu.example.com"], "pool": ["rack/one"], "device": ["gpu-0", "gone"]},
     "findings": ["claim-not-created.3f82f5c55009"],
 }
 NOT_ASKED: Final = ("watch", "since", "seconds", "instance", "cursor")  # streams, and what only an answer knows
@@ -70,7 +74,7 @@ def test_it_is_not_sent_twice_to_who_has_it() -> None:
 
 def test_every_address_is_in_it_and_nothing_else() -> None:
     served = {str(p.pattern) for p in urls.urlpatterns} - {"openapi.json", "", "^(?P<path>.*)$"}
-    assert served == {re.sub(r"\{(\w+)\}", r"<str:\1>", p).lstrip("/") for p in _document()["paths"]}
+    assert served == {urls.route(p) for p in _document()["paths"]}
 
 
 def test_every_answer_has_an_example_of_the_simulated_cluster_that_fits() -> None:
@@ -99,7 +103,7 @@ def test_lines_have_examples_that_fit_their_rows_and_watches_theirs() -> None:
 
 def test_server_sent_events_have_examples_as_they_are_sent() -> None:
     watched = [(e, content) for e, content in _contents() if e.watchable]
-    assert len(watched) == 6
+    assert len(watched) == 8
     for endpoint, content in watched:
         events = content["text/event-stream"]["example"].removesuffix("\n\n").split("\n\n")
         parts = [dict(line.split(": ", 1) for line in event.splitlines()) for event in events]
@@ -152,7 +156,9 @@ def _askable() -> dict[str, Any]:
         known = [p for p in operation["get"]["parameters"] if p["name"] not in NOT_ASKED]
         for parameter in known:
             if parameter["in"] == "path":
-                names = ["ml"] if parameter["name"] == "namespace" else THERE[path.split("/")[1]]
+                there = THERE[path.split("/")[1]]
+                named = there[parameter["name"]] if isinstance(there, dict) else there
+                names = ["ml"] if parameter["name"] == "namespace" else named
                 parameter["schema"] = {"type": "string", "enum": names}
         operation["get"]["parameters"] = known
     return document

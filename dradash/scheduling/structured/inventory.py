@@ -7,8 +7,8 @@ node, all for a slice that no node owns (its allocations cost nothing: they are 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
-from typing import Final
+from collections.abc import Collection, Hashable, Iterable, Mapping
+from typing import Any, Final
 
 import msgspec
 
@@ -58,6 +58,7 @@ class Inventory:
         self.taken = AllocatedState(set(), set(), {})
         self.slices: dict[str, ResourceSlice] = {}
         self.faults: dict[str, AllocationError] = {}  # claim key -> why what it takes is not known
+        self.of_pool: dict[PoolID, dict[Hashable, Any]] = {}  # worked out of its slices; forgotten when one changes
         self._by_pool: dict[PoolID, dict[str, ResourceSlice]] = {}
         self._on_node: dict[str, dict[str, ResourceSlice]] = {}
         self._label_keys: frozenset[str] | None = None
@@ -170,6 +171,7 @@ class Inventory:
             self._situations.clear()
 
     def _link(self, key: str, item: ResourceSlice) -> None:
+        self.of_pool.pop(_pool_of(item), None)
         self._by_pool.setdefault(_pool_of(item), {})[key] = item
         if is_local(item):
             self._on_node.setdefault(item.spec.node_name or "", {})[key] = item
@@ -177,6 +179,7 @@ class Inventory:
             self._shared[key] = item
 
     def _unlink(self, key: str, item: ResourceSlice) -> None:
+        self.of_pool.pop(_pool_of(item), None)
         pool = self._by_pool[_pool_of(item)]
         pool.pop(key, None)
         if not pool:
@@ -216,6 +219,24 @@ class Inventory:
     def seen_from(self, node: Node) -> dict[PoolID, list[ResourceSlice]]:
         """Of each pool, whatever its state, the slices that concern the node. Raises AllocationError."""
         return concerning(self._may_concern(node), node)
+
+    @property
+    def pool_ids(self) -> Collection[PoolID]:
+        return self._by_pool.keys()
+
+    @property
+    def held_devices(self) -> Collection[DeviceID]:
+        """Devices that a claim holds, published or not; admin access holds nothing."""
+        return self._holders.keys()
+
+    def slices_naming(self, node: str) -> Collection[ResourceSlice]:
+        """Slices whose spec.nodeName is the node."""
+        shared = [s for s in self._shared.values() if s.spec.node_name == node]
+        return [*self._on_node.get(node, {}).values(), *shared]
+
+    def holds_whole(self, key: str, device: DeviceID) -> bool:
+        """Whether the claim takes the whole device, not a share of it."""
+        return any(h.device == device and h.consumed is None for h in self._held.get(key, ()))
 
     def slices_of(self, id_: PoolID) -> Iterable[ResourceSlice]:
         """All slices of the pool, of all generations and nodes."""

@@ -5,20 +5,26 @@ A node may see a part of a pool only (see pools.gather_pools); here a pool is al
 
 from __future__ import annotations
 
-from collections import Counter
+import collections
 from collections.abc import Iterable, Iterator
 from typing import Final
 
 import msgspec
 
-from dradash.kinds.resourceslice import Device, DeviceAttribute, ResourceSlice
-from dradash.scheduling.structured.devices import DeviceID
+from dradash.kinds.quantity import Quantity
+from dradash.kinds.resourceslice import Counter, Device, DeviceAttribute, ResourceSlice
+from dradash.scheduling.structured.devices import AllocationError, DeviceID, amount
 from dradash.scheduling.structured.inventory import Inventory
 from dradash.scheduling.structured.pools import PoolID, built
 
 USABLE: Final = "usable"
 INCOMPLETE: Final = "incomplete"
 INVALID: Final = "invalid"
+FREE: Final = "free"
+HELD: Final = "held"
+SHARED: Final = "shared"
+TWICE: Final = "held twice"
+_NONE: Final = Quantity(0)
 
 
 class PoolState(msgspec.Struct, frozen=True):
@@ -67,7 +73,7 @@ def pool_state(id_: PoolID, slices: Iterable[ResourceSlice]) -> PoolState | None
     newest = [s for s in found if s.spec.pool.generation == generation]
     expected = newest[0].spec.pool.resource_slice_count
     pool = built(id_, newest, newest)
-    names = Counter(d.name for s in newest for d in s.spec.devices)
+    names = collections.Counter(d.name for s in newest for d in s.spec.devices)
     return PoolState(
         id=id_,
         generation=generation,
@@ -80,7 +86,99 @@ def pool_state(id_: PoolID, slices: Iterable[ResourceSlice]) -> PoolState | None
 
 
 def state_of_pool(inventory: Inventory, id_: PoolID) -> PoolState | None:
-    return pool_state(id_, inventory.slices_of(id_))
+    """Worked out once for the slices as they are."""
+    if id_ not in inventory.pool_ids:
+        return None
+    known = inventory.of_pool.setdefault(id_, {})
+    if "state" not in known:
+        known["state"] = pool_state(id_, inventory.slices_of(id_))
+    state: PoolState | None = known["state"]
+    return state
+
+
+def pool_states(inventory: Inventory) -> list[PoolState]:
+    """All pools, by driver and name."""
+    found = (state_of_pool(inventory, id_) for id_ in sorted(inventory.pool_ids))
+    return [state for state in found if state is not None]
+
+
+def hold_of(inventory: Inventory, device: DeviceID) -> str:
+    """FREE, HELD, SHARED (by shares of it), or TWICE: two claims have it, and one of them the whole."""
+    holders = inventory.holders(device)
+    if not holders:
+        return FREE
+    whole = any(inventory.holds_whole(key, device) for key in holders)
+    if whole:
+        return TWICE if len(holders) > 1 else HELD
+    return SHARED
+
+
+def taken_in(inventory: Inventory, state: PoolState) -> int:
+    """How many of its devices are held, wholly or in part."""
+    driver, pool = state.id.driver, state.id.pool
+    held = inventory.held_devices
+    return sum(DeviceID(driver, pool, d.name) in held for s in state.slices for d in s.spec.devices)
+
+
+class CounterUse(msgspec.Struct, frozen=True):
+    """A counter that devices of a pool share. used: by the devices that are held. share: of it, from 0 to 1.
+
+    wrong: why it cannot be told, "" else.
+    """
+
+    counter_set: str
+    name: str
+    used: str
+    total: str
+    share: float
+    wrong: str = ""
+
+
+def counters(inventory: Inventory, state: PoolState) -> list[CounterUse]:
+    """As AvailableCounters has them, over the whole pool."""
+    sets = {c.name: c.counters for s in state.slices for c in s.spec.shared_counters}
+    used: dict[tuple[str, str], Quantity] = {}
+    try:
+        for one in devices_in(state.slices):
+            if not inventory.taken.holds(one.id):
+                continue
+            for consumption in one.device.consumes_counters:
+                for name, counter in consumption.counters.items():
+                    of = (consumption.counter_set, name)
+                    used[of] = used.get(of, _NONE) + amount(counter.value)
+        return [
+            _use(set_name, name, used.get((set_name, name), _NONE), counter)
+            for set_name, of in sorted(sets.items())
+            for name, counter in sorted(of.items())
+        ]
+    except AllocationError as error:
+        return [CounterUse(s, n, "?", str(c.value), 0.0, str(error)) for s, of in sets.items() for n, c in of.items()]
+
+
+def _use(counter_set: str, name: str, used: Quantity, counter: Counter) -> CounterUse:
+    total = amount(counter.value)
+    return CounterUse(counter_set, name, str(used), str(total), share_of(used, total))
+
+
+def capacities(inventory: Inventory, one: Published) -> list[CounterUse]:
+    """The capacity of a device: what shares of it take. All of it where the device is held whole."""
+    taken = inventory.taken.capacity.get(one.id, {})
+    whole = one.id in inventory.taken.devices
+    found = []
+    for name, held in sorted(one.device.capacity.items()):
+        try:
+            total = amount(held.value)
+        except AllocationError as error:
+            found.append(CounterUse("", name, "?", str(held.value), 0.0, str(error)))
+            continue
+        used = total if whole else taken.get(name, _NONE)
+        found.append(CounterUse("", name, str(used), str(total), share_of(used, total)))
+    return found
+
+
+def share_of(used: Quantity, total: Quantity) -> float:
+    whole = total.as_approximate_float()
+    return min(1.0, max(0.0, used.as_approximate_float() / whole)) if whole else 0.0
 
 
 def devices_in(slices: Iterable[ResourceSlice]) -> Iterator[Published]:

@@ -11,7 +11,7 @@ from dradash.kinds.registry import KINDS
 from dradash.reader.world import Freshness, World
 from dradash.store.model import SyncState
 from dradash.web.presenters import kubectl
-from dradash.web.presenters.words import Chip, claim_href, pod_href, split, sync_chip
+from dradash.web.presenters.words import Chip, href, split, sync_chip
 
 SIMILAR: Final = 8
 
@@ -80,10 +80,14 @@ def present(freshness: Freshness, sync: Mapping[str, SyncState], cluster: str) -
     )
 
 
+def chip_of(world: World, plural: str) -> Chip:
+    """How far a kind is known."""
+    return sync_chip((world.sync.get(plural) or SyncState(plural)).state)
+
+
 def missing(world: World, plural: str, key: str) -> MissingView:
     sync = world.sync.get(plural) or SyncState(plural)
     namespace, name = split(key)
-    link = pod_href if plural == "pods" else claim_href
     same_name = [k for k in world.cluster.objects(plural) if split(k)[1] == name or split(k)[1].startswith(name[:12])]
     return MissingView(
         singular=KINDS[plural].kind,
@@ -91,6 +95,6 @@ def missing(world: World, plural: str, key: str) -> MissingView:
         command=kubectl.get(plural, namespace, name),
         chip=sync_chip(sync.state),
         known=sync.state == "synced",
-        similar=tuple(Similar(k, link(k)) for k in sorted(same_name)[:SIMILAR]),
+        similar=tuple(Similar(k, href(plural, k)) for k in sorted(same_name)[:SIMILAR]),
         malformed=world.cluster.malformed[plural].get(key, ""),
     )

@@ -1,0 +1,128 @@
+"""How many of the cluster's devices a chain of selectors leaves, kept pool by pool and adjusted when slices change.
+
+Devices that look the same to an expression are asked about once, however many there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from functools import lru_cache
+from typing import Any, Final
+
+import msgspec
+
+from dradash.scheduling.structured.cel import CompileError, RuntimeFault, compile_selector, variables
+from dradash.scheduling.structured.inventory import Inventory
+from dradash.scheduling.structured.ledger import PoolState, Published, devices_in, pool_states
+from dradash.scheduling.structured.reading import is_readable, values_seen
+
+_KEPT: Final = 65_536  # answers of expressions about devices
+
+
+class Left(msgspec.Struct, frozen=True):
+    """After one selector of a chain. devices: it and those before leave so many. failed: on so many it could not be
+    evaluated; error: the words of one such failure, or why it is no expression at all."""
+
+    expression: str
+    devices: int = 0
+    failed: int = 0
+    error: str = ""
+
+
+class Match(msgspec.Struct, frozen=True):
+    """One device: whether the chain leaves it. at: index of the selector that refuses or fails, -1: none does."""
+
+    matches: bool
+    at: int = -1
+    error: str = ""
+
+
+def compile_error(expression: str) -> str:
+    try:
+        compile_selector(expression)
+    except CompileError as error:
+        return str(error)
+    return ""
+
+
+def match(one: Published, chain: Iterable[str]) -> Match:
+    for index, expression in enumerate(chain):
+        answer = _ask(expression, one)
+        if answer is not True:
+            return Match(matches=False, at=index, error=answer if isinstance(answer, str) else "")
+    return Match(matches=True)
+
+
+class _Look:
+    """A device, compared by what the expression sees of it."""
+
+    __slots__ = ("_key", "one")
+
+    def __init__(self, one: Published, key: Hashable) -> None:
+        self.one, self._key = one, key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Look) and self._key == other._key
+
+
+def _ask(expression: str, one: Published) -> bool | str:
+    """The answer, or the words of the failure."""
+    try:
+        reads = compile_selector(expression).reads
+    except CompileError as error:
+        return str(error)
+    driver, device = one.id.driver, one.device
+    if not is_readable(device):
+        return _answer.__wrapped__(expression, _Look(one, None))
+    key = (driver, device.allow_multiple_allocations, values_seen(driver, device, reads))
+    return _answer(expression, _Look(one, key))
+
+
+@lru_cache(maxsize=_KEPT)
+def _answer(expression: str, look: _Look) -> bool | str:
+    try:
+        return compile_selector(expression).matches(variables(look.one.id.driver, look.one.device))
+    except RuntimeFault as fault:
+        return str(fault)
+
+
+def leaves(inventory: Inventory, chain: tuple[str, ...]) -> tuple[int, list[Left]]:
+    """How many devices usable pools have, and what each selector leaves of them, in their order."""
+    errors = [compile_error(e) for e in chain]
+    seen = 0
+    totals = [[0, 0] for _ in chain]
+    words = list(errors)
+    for state in pool_states(inventory):
+        if state.state != "usable":
+            continue
+        seen += state.devices
+        for index, (left, failed, error) in enumerate(_in_pool(inventory, state, chain) if not any(errors) else ()):
+            totals[index][0] += left
+            totals[index][1] += failed
+            words[index] = words[index] or error
+    return seen, [Left(e, t[0], t[1], w) for e, t, w in zip(chain, totals, words, strict=True)]
+
+
+def _in_pool(inventory: Inventory, state: PoolState, chain: tuple[str, ...]) -> list[tuple[int, int, str]]:
+    known: dict[Hashable, Any] = inventory.of_pool.setdefault(state.id, {})
+    found: list[tuple[int, int, str]] | None = known.get(chain)
+    if found is None:
+        found = known[chain] = _count(state, chain)
+    return found
+
+
+def _count(state: PoolState, chain: tuple[str, ...]) -> list[tuple[int, int, str]]:
+    counts: list[tuple[int, int, str]] = [(0, 0, "")] * len(chain)
+    for one in devices_in(state.slices):
+        said = match(one, chain)
+        passed = len(chain) if said.matches else said.at
+        for index in range(passed):
+            left, failed, error = counts[index]
+            counts[index] = (left + 1, failed, error)
+        if said.error:
+            left, failed, error = counts[said.at]
+            counts[said.at] = (left, failed + 1, error or said.error)
+    return counts

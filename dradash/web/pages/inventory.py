@@ -1,0 +1,170 @@
+"""What structured parameters publish: device classes, pools, slices and devices, each as a list and one by one."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dradash.kinds.registry import KINDS
+from dradash.reader import topics
+from dradash.scheduling.structured.devices import DeviceID
+from dradash.store.model import HistoryEntry
+from dradash.web.fragments import Part, Row
+from dradash.web.pages.base import ObjectPage, Page
+from dradash.web.pages.findings import ShowsFindings
+from dradash.web.presenters import deviceclasses, ledger, pools, slices, status
+
+
+class DeviceClassesPage(Page):
+    template = "deviceclasses/page.html"
+    params = deviceclasses.PARAMS
+    section = "deviceclasses"
+
+    def topics(self) -> frozenset[str]:
+        return frozenset({topics.DEVICES, topics.PODS})
+
+    def parts(self) -> tuple[str, list[Part], int]:
+        with self.world() as world:
+            view = deviceclasses.present(world, self.query)
+        rows = tuple(Row(r.id, r) for r in view.rows)
+        found = Part("list", "deviceclasses/_list.html", view, rows, "deviceclasses/_row.html")
+        return "Device classes", [Part("filters", "deviceclasses/_filters.html", view), found], 200
+
+
+DEVICE_CLASS_BLOCKS: Final = ("headline", "selectors", "pods", "object")
+
+
+class DeviceClassPage(ShowsFindings, ObjectPage):
+    template = "deviceclass/page.html"
+    section = "deviceclasses"
+    kind = deviceclasses.KIND
+
+    def topics(self) -> frozenset[str]:
+        return frozenset({topics.DEVICES, topics.PODS})
+
+    def parts(self) -> tuple[str, list[Part], int]:
+        view = self._view(None)
+        if view is None and (last := self.last_state()) is not None:
+            view = self._view(last)
+        if view is None:
+            return self.missing()
+        headline, *blocks = [Part(n, f"deviceclass/_{n}.html", view) for n in DEVICE_CLASS_BLOCKS]
+        return view.name, [headline, self.findings_about(self.kind, self.object_key), *blocks], 200
+
+    def _view(self, last: HistoryEntry | None) -> deviceclasses.DeviceClassView | None:
+        with self.world() as world:
+            return deviceclasses.detail(world, self.object_key, last)
+
+
+class PoolsPage(Page):
+    template = "pools/page.html"
+    params = pools.PARAMS
+    section = "pools"
+
+    def topics(self) -> frozenset[str]:
+        return frozenset({topics.DEVICES})
+
+    def parts(self) -> tuple[str, list[Part], int]:
+        with self.world() as world:
+            view = pools.present(world, self.query)
+        rows = tuple(Row(r.id, r) for r in view.rows)
+        found = Part("list", "pools/_list.html", view, rows, "pools/_row.html")
+        return "Pools", [Part("filters", "pools/_filters.html", view), found], 200
+
+
+POOL_BLOCKS: Final = ("headline", "slices", "devices")
+
+
+class PoolPage(Page):
+    template = "pool/page.html"
+    section = "pools"
+
+    def topics(self) -> frozenset[str]:
+        return frozenset({topics.DEVICES})
+
+    def parts(self) -> tuple[str, list[Part], int]:
+        driver, pool = self.where["driver"], self.where["pool"]
+        with self.world() as world:
+            view = pools.detail(world, driver, pool)
+            sync = status.chip_of(world, slices.KIND)
+        if view is None:
+            told = {"what": "pool", "name": f"{driver}/{pool}", "kind": KINDS[slices.KIND].kind, "chip": sync}
+            return f"No pool {driver}/{pool}", [Part("page", "pool/_missing.html", told)], 404
+        return pool, [Part(n, f"pool/_{n}.html", view) for n in POOL_BLOCKS], 200
+
+
+class SlicesPage(Page):
+    template = "slices/page.html"
+    params = slices.PARAMS
+    section = "pools"
+
+    def topics(self) -> frozenset[str]:
+        return frozenset({topics.DEVICES})
+
+    def parts(self) -> tuple[str, list[Part], int]:
+        with self.world() as world:
+            view = slices.present(world, self.query)
+        rows = tuple(Row(r.id, r) for r in view.rows)
+        found = Part("list", "slices/_list.html", view, rows, "slices/_row.html")
+        return "Slices", [Part("filters", "slices/_filters.html", view), found], 200
+
+
+SLICE_BLOCKS: Final = ("headline", "devices", "object")
+
+
+class SlicePage(ShowsFindings, ObjectPage):
+    template = "slice/page.html"
+    section = "pools"
+    kind = slices.KIND
+
+    def topics(self) -> frozenset[str]:
+        return frozenset({topics.DEVICES})
+
+    def parts(self) -> tuple[str, list[Part], int]:
+        view = self._view(None)
+        if view is None and (last := self.last_state()) is not None:
+            view = self._view(last)
+        if view is None:
+            return self.missing()
+        headline, *blocks = [Part(n, f"slice/_{n}.html", view) for n in SLICE_BLOCKS]
+        return view.name, [headline, self.findings_about(self.kind, self.object_key), *blocks], 200
+
+    def _view(self, last: HistoryEntry | None) -> slices.SliceView | None:
+        with self.world() as world:
+            return slices.detail(world, self.object_key, last)
+
+
+class DevicesPage(Page):
+    template = "devices/page.html"
+    params = ledger.PARAMS
+    section = "devices"
+
+    def topics(self) -> frozenset[str]:
+        return frozenset({topics.DEVICES})
+
+    def parts(self) -> tuple[str, list[Part], int]:
+        with self.world() as world:
+            view = ledger.present(world, self.query)
+        rows = tuple(Row(r.id, r) for r in view.rows)
+        found = Part("list", "devices/_list.html", view, rows, "devices/_row.html")
+        return "Devices", [Part("filters", "devices/_filters.html", view), found], 200
+
+
+DEVICE_BLOCKS: Final = ("headline", "holders", "about")
+
+
+class DevicePage(Page):
+    template = "device/page.html"
+    section = "devices"
+
+    def topics(self) -> frozenset[str]:
+        return frozenset({topics.DEVICES})
+
+    def parts(self) -> tuple[str, list[Part], int]:
+        id_ = DeviceID(self.where["driver"], self.where["pool"], self.where["device"])
+        with self.world() as world:
+            view = ledger.detail(world, id_)
+            sync = status.chip_of(world, slices.KIND)
+        if view is None:
+            told = {"what": "device", "name": str(id_), "kind": KINDS[slices.KIND].kind, "chip": sync}
+            return f"No device {id_}", [Part("page", "pool/_missing.html", told)], 404
+        return id_.device, [Part(n, f"device/_{n}.html", view) for n in DEVICE_BLOCKS], 200

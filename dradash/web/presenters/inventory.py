@@ -1,0 +1,183 @@
+"""Devices as rows: who holds them, their taints and capacity. Shared by the pages of devices, pools and nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from dradash.kinds import deviceclaim
+from dradash.reader.world import World
+from dradash.scheduling.cluster import Cluster
+from dradash.scheduling.structured import ledger
+from dradash.scheduling.structured.devices import DeviceID
+from dradash.scheduling.structured.ledger import CounterUse, PoolState, Published
+from dradash.web.presenters.deviceclaim import attributes_of, device_taint_text
+from dradash.web.presenters.words import Chip, claim_href, device_href, node_href, pod_href, pool_href, row_id
+
+HOLDERS: Final = 5  # of one device that a row names
+ATTRIBUTES: Final = 4
+
+HOLDS: Final = {
+    ledger.FREE: Chip("Free", "good", "check", "No claim holds it"),
+    ledger.HELD: Chip("Held", "busy", "lock", "A claim holds the whole of it"),
+    ledger.SHARED: Chip("Shared", "busy", "turns", "Claims hold shares of it"),
+    ledger.TWICE: Chip("Held twice", "bad", "alert", "More than one claim has it, and one of them the whole"),
+}
+POOLS: Final = {
+    ledger.USABLE: Chip("Usable", "good", "check", "Complete and valid: its devices can be allocated"),
+    ledger.INCOMPLETE: Chip(
+        "Incomplete", "warn", "clock", "Slices of its newest generation are missing: no device of it is allocated"
+    ),
+    ledger.INVALID: Chip("Invalid", "bad", "alert", "Its slices contradict each other: no device of it is allocated"),
+}
+
+
+class Holder(msgspec.Struct, frozen=True):
+    """A claim that holds a device, with the pods that the claim is reserved for."""
+
+    claim: str
+    href: str
+    pods: tuple[tuple[str, str], ...]  # name, href ("" where the pod is not known)
+    since: str  # RFC 3339 of the allocation, "" where the claim does not say
+
+
+class Bar(msgspec.Struct, frozen=True):
+    """A counter or a capacity as a bar. width: per cent."""
+
+    name: str
+    used: str
+    total: str
+    width: float
+    wrong: str
+
+
+class DeviceRow(msgspec.Struct, frozen=True):
+    id: str
+    href: str
+    driver: str
+    pool: str
+    pool_href: str
+    name: str
+    chip: Chip
+    usable: Chip  # of its pool
+    nodes: tuple[tuple[str, str], ...]
+    where: str  # in words, where no node is named
+    holders: tuple[Holder, ...]
+    more_holders: int
+    taints: tuple[str, ...]
+    attributes: tuple[tuple[str, str], ...]  # first ones
+    more_attributes: int
+
+
+class PoolRow(msgspec.Struct, frozen=True):
+    id: str
+    href: str
+    driver: str
+    name: str
+    chip: Chip
+    why: str
+    generation: int
+    slices: int
+    expected: int
+    outdated: int
+    devices: int
+    taken: int
+    width: float  # per cent of its devices that are held
+    nodes: tuple[tuple[str, str], ...]
+    more_nodes: int
+
+
+def bars(uses: Iterable[CounterUse]) -> tuple[Bar, ...]:
+    return tuple(
+        Bar(
+            f"{u.counter_set}: {u.name}" if u.counter_set else u.name, u.used, u.total, round(100 * u.share, 1), u.wrong
+        )
+        for u in uses
+    )
+
+
+def holder(cluster: Cluster, key: str) -> Holder:
+    claim = cluster.device_claims.get(key)
+    if claim is None:
+        return Holder(key, claim_href(key), (), "")
+    allocation = claim.status.allocation
+    since = allocation.allocation_timestamp if allocation else None
+    return Holder(key, claim_href(key), tuple(_pod(cluster, r) for r in claim.status.reserved_for), since or "")
+
+
+def _pod(cluster: Cluster, ref: deviceclaim.ConsumerReference) -> tuple[str, str]:
+    key = cluster.pods_by_uid.get(ref.uid)
+    return ref.name, pod_href(key) if key else ""
+
+
+def nodes_of(one: Published) -> tuple[tuple[tuple[str, str], ...], str]:
+    """The node that it is on, or in words which nodes reach it."""
+    spec, device = one.slice.spec, one.device
+    at: tuple[str | None, bool | None, object] = (spec.node_name, spec.all_nodes, spec.node_selector)
+    if spec.per_device_node_selection:
+        at = (device.node_name, device.all_nodes, device.node_selector)
+    name, everywhere, selector = at
+    if name:
+        return ((name, node_href(name)),), ""
+    if everywhere:
+        return (), "all nodes"
+    return (), "nodes by label" if selector is not None else "no node"
+
+
+def device_row(world: World, one: Published, state: PoolState) -> DeviceRow:
+    cluster = world.cluster
+    keys = cluster.inventory.holders(one.id)
+    nodes, where = nodes_of(one)
+    attributes = attributes_of(one.device)
+    return DeviceRow(
+        id=row_id("device", str(one.id)),
+        href=device_href(one.id),
+        driver=one.id.driver,
+        pool=one.id.pool,
+        pool_href=pool_href(one.id.driver, one.id.pool),
+        name=one.id.device,
+        chip=HOLDS[ledger.hold_of(cluster.inventory, one.id)],
+        usable=POOLS[state.state],
+        nodes=nodes,
+        where=where,
+        holders=tuple(holder(cluster, key) for key in keys[:HOLDERS]),
+        more_holders=max(0, len(keys) - HOLDERS),
+        taints=tuple(device_taint_text(t) for t in one.device.taints),
+        attributes=attributes[:ATTRIBUTES],
+        more_attributes=max(0, len(attributes) - ATTRIBUTES),
+    )
+
+
+def pool_row(world: World, state: PoolState) -> PoolRow:
+    inventory = world.cluster.inventory
+    devices, taken, nodes = state.devices, ledger.taken_in(inventory, state), state.nodes
+    return PoolRow(
+        id=row_id("pool", str(state.id)),
+        href=pool_href(state.id.driver, state.id.pool),
+        driver=state.id.driver,
+        name=state.id.pool,
+        chip=POOLS[state.state],
+        why=why(state),
+        generation=state.generation,
+        slices=len(state.slices),
+        expected=state.expected,
+        outdated=len(state.outdated),
+        devices=devices,
+        taken=taken,
+        width=round(100 * taken / devices, 1) if devices else 0.0,
+        nodes=tuple((n, node_href(n)) for n in nodes[:2]),
+        more_nodes=max(0, len(nodes) - 2),
+    )
+
+
+def why(state: PoolState) -> str:
+    """Why no device of the pool can be allocated; "" where they can."""
+    if state.state == ledger.INCOMPLETE:
+        return f"{len(state.slices)} of {state.expected} slices of generation {state.generation}"
+    return state.invalid
+
+
+def published(cluster: Cluster, id_: DeviceID) -> Published | None:
+    return ledger.find(cluster.inventory, id_)

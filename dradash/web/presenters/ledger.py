@@ -1,0 +1,158 @@
+"""The devices list (the ledger of who holds what) and one device."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+import msgspec
+
+from dradash.kinds.resourceslice import Device
+from dradash.reader.world import World
+from dradash.scheduling.structured import ledger, ledgerpages
+from dradash.scheduling.structured.devices import DeviceID
+from dradash.scheduling.structured.ledgerpages import Wanted
+from dradash.scheduling.structured.pools import PoolID
+from dradash.web.presenters.deviceclaim import attributes_of, device_taint_text
+from dradash.web.presenters.inventory import HOLDS, Bar, DeviceRow, Holder, bars, device_row, holder, published
+from dradash.web.presenters.query import ROWS, WALL_ROWS, Column, Option, Pager, Query, options
+from dradash.web.presenters.words import Chip, device_href, slice_href
+
+PARAMS: Final = frozenset({"driver", "pool", "node", "state", "q", "page"})
+TAINTED: Final = "tainted"
+STATES: Final = {state: chip.text for state, chip in HOLDS.items()} | {TAINTED: "Tainted"}
+MISSING: Final = Chip("Not published", "bad", "question", "No slice of its pool's newest generation has it")
+
+
+class DeviceFilters(msgspec.Struct, frozen=True):
+    drivers: tuple[Option, ...]
+    states: tuple[Option, ...]
+    pool: str
+    node: str
+    text: str
+    active: bool
+
+
+class DevicesView(msgspec.Struct, frozen=True):
+    filters: DeviceFilters
+    columns: tuple[Column, ...]
+    rows: tuple[DeviceRow, ...]
+    pager: Pager
+    known: int
+
+
+class TaintRow(msgspec.Struct, frozen=True):
+    text: str
+    since: str
+
+
+class DeviceView(msgspec.Struct, frozen=True):
+    """row: None for a device that claims hold and no slice publishes."""
+
+    driver: str
+    pool: str
+    name: str
+    chip: Chip
+    row: DeviceRow | None
+    slice: str
+    slice_href: str
+    attributes: tuple[tuple[str, str], ...]
+    capacity: tuple[Bar, ...]
+    counters: tuple[Bar, ...]
+    consumes: tuple[str, ...]
+    taints: tuple[TaintRow, ...]
+    holders: tuple[Holder, ...]
+    shareable: bool
+    binding: tuple[str, ...]
+    href: str
+
+
+def wanted_by(query: Query) -> Wanted:
+    state = query.get("state")
+    return Wanted(
+        driver=query.get("driver"),
+        pool=query.get("pool"),
+        node=query.get("node"),
+        hold=state if state in HOLDS else "",
+        tainted=state == TAINTED,
+        text=query.get("q").casefold(),
+    )
+
+
+def present(world: World, query: Query) -> DevicesView:
+    inventory, wanted = world.cluster.inventory, wanted_by(query)
+    states = ledger.pool_states(inventory)
+    by_driver: Counter[str] = Counter()
+    for state in states:
+        by_driver[state.id.driver] += state.devices
+    pager = _pager(query, ledgerpages.count(inventory, wanted))
+    start = max(0, pager.first - 1)
+    rows = ledgerpages.page(inventory, wanted, start, pager.last - start) if pager.first else []
+    return DevicesView(
+        filters=DeviceFilters(
+            drivers=options(by_driver, query.get("driver")),
+            states=tuple(Option(s, t, -1, s == query.get("state")) for s, t in STATES.items()),
+            pool=wanted.pool,
+            node=wanted.node,
+            text=query.get("q"),
+            active=any(query.get(p) for p in ("driver", "pool", "node", "state", "q")),
+        ),
+        columns=tuple(
+            Column(c) for c in ("Device", "Pool", "Driver", "Node", "State", "Held by", "Taints", "What it is")
+        ),
+        rows=tuple(device_row(world, one, state) for state, one in rows),
+        pager=pager,
+        known=by_driver.total(),
+    )
+
+
+def _pager(query: Query, total: int) -> Pager:
+    rows = WALL_ROWS if query.get("kiosk") else ROWS
+    pages = max(1, -(-total // rows))
+    page = min(query.page, pages)
+    first = (page - 1) * rows
+    return Pager(
+        page=page,
+        pages=pages,
+        total=total,
+        first=first + 1 if total else 0,
+        last=min(total, first + rows),
+        previous=query.link(page=str(page - 1)) if page > 1 else "",
+        next=query.link(page=str(page + 1)) if page < pages else "",
+    )
+
+
+def detail(world: World, id_: DeviceID) -> DeviceView | None:
+    """None for a device that no slice publishes and no claim holds."""
+    cluster = world.cluster
+    inventory = cluster.inventory
+    one, holders = published(cluster, id_), inventory.holders(id_)
+    state = ledger.state_of_pool(inventory, PoolID(id_.driver, id_.pool))
+    if one is None and not holders:
+        return None
+    device = one.device if one else Device()
+    row = device_row(world, one, state) if one and state else None
+    sets = {c.counter_set for c in device.consumes_counters}
+    counters = [u for u in ledger.counters(inventory, state) if u.counter_set in sets] if state and sets else []
+    return DeviceView(
+        driver=id_.driver,
+        pool=id_.pool,
+        name=id_.device,
+        chip=row.chip if row else MISSING,
+        row=row,
+        slice=one.slice.name if one else "",
+        slice_href=slice_href(one.slice.name) if one else "",
+        attributes=attributes_of(device),
+        capacity=bars(ledger.capacities(inventory, one)) if one else (),
+        counters=bars(counters),
+        consumes=tuple(
+            f"{c.value} of {name} ({of.counter_set})"
+            for of in device.consumes_counters
+            for name, c in of.counters.items()
+        ),
+        taints=tuple(TaintRow(device_taint_text(t), t.time_added or "") for t in device.taints),
+        holders=tuple(holder(cluster, key) for key in holders),
+        shareable=bool(device.allow_multiple_allocations),
+        binding=device.binding_conditions,
+        href=device_href(id_),
+    )
