@@ -6,9 +6,11 @@ real ones take their place, write by write.
 
 from __future__ import annotations
 
+import uuid
 from typing import Any, Final
 
 from dradash.scheduling.effects import Effect
+from dradash.scheduling.structured.allocation import NEW_SHARE
 from dradash.scheduling.structured.binding import NOW
 from dradash.sim.apiserver import APIServer
 
@@ -40,6 +42,11 @@ def perform(server: APIServer, effect: Effect) -> Object:
             raise AssertionError(f"no verb {effect.verb!r}")
 
 
+def _share(result: Object, place: str) -> str:
+    device = "/".join(result[field] for field in ("driver", "pool", "device"))
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{device}/{place}"))
+
+
 class Writes:
     """The writes of one attempt on claims with structured parameters, in order. now: RFC 3339."""
 
@@ -67,12 +74,22 @@ class Writes:
         if known is not None and effect.verb == "update":
             own = {field: known["metadata"][field] for field in ("name", "uid", "resourceVersion")}
             body = {**body, "metadata": {**body["metadata"], **own}}
-        allocation = body.get("status", {}).get("allocation")
-        if allocation and allocation.get("allocationTimestamp") == NOW:
-            allocation = {**allocation, "allocationTimestamp": self._now}
-            body = {**body, "status": {**body["status"], "allocation": allocation}}
+        if (allocation := body.get("status", {}).get("allocation")) is not None:
+            real = self._real(allocation, str(body["metadata"].get("resourceVersion", "")))
+            body = {**body, "status": {**body["status"], "allocation": real}}
         name = known["metadata"]["name"] if known is not None else effect.name
         return Effect(effect.verb, CLAIMS, effect.namespace, name, body, effect.subresource, effect.patch_type)
+
+    def _real(self, allocation: Object, version: str) -> Object:
+        """The allocation with its time, and with UIDs for new shares of devices."""
+        if allocation.get("allocationTimestamp") == NOW:
+            allocation = {**allocation, "allocationTimestamp": self._now}
+        devices = allocation.get("devices") or {}
+        results = [
+            {**r, "shareID": _share(r, f"{version}/{i}")} if r.get("shareID") == NEW_SHARE else r
+            for i, r in enumerate(devices.get("results") or ())
+        ]
+        return {**allocation, "devices": {**devices, "results": results}} if results else allocation
 
     def _in_pod(self, effect: Effect) -> Effect:
         """The pod's status names the claim that was made for its extended resources."""

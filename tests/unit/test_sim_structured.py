@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from uuid import UUID
 
 import pytest
 
 from dradash.kinds.deviceclaim import FINALIZER
 from dradash.kinds.registry import STRUCTURED
 from dradash.scheduling.effects import Effect
+from dradash.scheduling.structured.allocation import NEW_SHARE
 from dradash.scheduling.structured.binding import NOW
 from dradash.sim.actors import Actor, Clock
 from dradash.sim.apierrors import ApiError
@@ -223,6 +225,15 @@ def test_the_writes_of_an_attempt_follow_each_others_versions(server: APIServer)
     assert stored["metadata"]["finalizers"] == [FINALIZER]
     assert stored["status"]["allocation"]["allocationTimestamp"] == "2026-11-30T04:00:00Z"
     assert [claim["metadata"]["name"] for claim in writes.reserved] == ["c"]
+
+
+def test_shares_of_a_device_get_uids_of_their_own(server: APIServer) -> None:
+    made = server.create("resourceclaims", requests(exactly("gpu", "gpu")), "team-a")
+    shares = [{**GPU, "shareID": NEW_SHARE, "consumedCapacity": {"memory": "1Gi"}} for _ in range(2)]
+    body = {**made, "status": {"allocation": {"devices": {"results": shares}}}}
+    Writes(server, "2026-11-30T04:00:00Z").perform(Effect("update", "resourceclaims", "team-a", "c", body, "status"))
+    stored = server.get("resourceclaims", "c", "team-a")["status"]["allocation"]["devices"]["results"]
+    assert len({UUID(result["shareID"]) for result in stored}) == 2
 
 
 def test_a_claim_that_is_created_gets_its_real_name_in_later_writes(server: APIServer) -> None:

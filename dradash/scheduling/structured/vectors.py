@@ -39,15 +39,15 @@ def answer(case: dict[str, Any], seed: int = 0) -> Answer:
     Raises MalformedObject, KeyError or ValueError for an input of another shape.
     """
     pod = decode(Pod, case["pod"])
-    listed = _listed(case)
+    caches = listed(case)
     match case["op"]:
         case "cycle":
-            return _Cycle(case, pod, listed, seed).run()
+            return _Cycle(case, pod, caches, seed).run()
         case "hint-claim":
             old = held(to_v1(case["oldClaim"])).claim if case.get("oldClaim") else None
-            return {"hint": str(hints.claim_hint(pod, listed.claims, old, held(to_v1(case["newClaim"])).claim))}
+            return {"hint": str(hints.claim_hint(pod, caches.claims, old, held(to_v1(case["newClaim"])).claim))}
         case "hint-pod":
-            return {"hint": str(hints.pod_hint(pod, listed.claims, decode(Pod, case["newPod"])))}
+            return {"hint": str(hints.pod_hint(pod, caches.claims, decode(Pod, case["newPod"])))}
         case op:
             raise ValueError(f"unknown op {op!r}: this is no structured vector")
 
@@ -66,7 +66,8 @@ def _cut(value: Any) -> Any:
     return value
 
 
-def _listed(case: dict[str, Any]) -> Listed:
+def listed(case: dict[str, Any]) -> Listed:
+    """The cluster of a vector's `input`, without its nodes."""
     claims = [held(to_v1(c)) for c in case.get("claims") or ()]
     flying = [held(to_v1(c)).claim for c in case.get("inFlightClaims") or ()]
     slices = [decode(ResourceSlice, to_v1(s)) for s in case.get("resourceSlices") or ()]
