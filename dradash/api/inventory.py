@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
@@ -374,14 +373,14 @@ class _Devices(Listing[Published]):
         limit, wanted, question = ask.params.get("limit", params.ROWS), _wanted(ask), ask.question("DeviceRow")
         with ask.world() as world:
             inventory = world.cluster.inventory
-            total = ledgerpages.count(inventory, wanted)
-            found = ledgerpages.after(inventory, wanted, _last(ask, question), limit + 1)
+            chosen = ledgerpages.Found(inventory, wanted)
+            found = chosen.after(_last(ask, question), limit + 1)
             rows = tuple(projected(device_row(one, state, world), ask) for state, one in found[:limit])
             more = len(found) > limit
             following = encode(Cursor(_BY, "", "\n".join(found[limit - 1][1].id), question)) if more else None
             return Rows(
                 items=rows,
-                total=Total(count=total, exact=True),
+                total=Total(count=chosen.count, exact=True),
                 next=following,
                 revision=world.revision,
                 instance=world.instance,
@@ -399,7 +398,8 @@ def _last(ask: Ask, question: str) -> DeviceID | None:
 
 
 def _all_devices(ask: Ask, world: World, keys: Iterable[str] | None) -> Iterator[Published]:  # noqa: ARG001 - no watch
-    return (one for _, one in ledgerpages.after(world.cluster.inventory, _wanted(ask), None, sys.maxsize))
+    found = ledgerpages.Found(world.cluster.inventory, _wanted(ask))
+    return (one for _, one in found.rows(0, found.count))
 
 
 def _row(ask: Ask, world: World, one: Published) -> DeviceRow:  # noqa: ARG001 - as every resource's

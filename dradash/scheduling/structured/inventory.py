@@ -58,7 +58,9 @@ class Inventory:
         self.taken = AllocatedState(set(), set(), {})
         self.slices: dict[str, ResourceSlice] = {}
         self.faults: dict[str, AllocationError] = {}  # claim key -> why what it takes is not known
-        self.of_pool: dict[PoolID, dict[Hashable, Any]] = {}  # worked out of its slices; forgotten when one changes
+        # Worked out of slices by others, forgotten when one changes: of a pool, of all pools.
+        self.of_pool: dict[PoolID, dict[Hashable, Any]] = {}
+        self.of_all: dict[Hashable, Any] = {}
         self._by_pool: dict[PoolID, dict[str, ResourceSlice]] = {}
         self._on_node: dict[str, dict[str, ResourceSlice]] = {}
         self._label_keys: frozenset[str] | None = None
@@ -91,6 +93,7 @@ class Inventory:
         """Add or replace a slice; None removes it."""
         old = self.slices.pop(key, None)
         self._label_keys = None
+        self.of_all.clear()
         for item in (old, new):
             if item is not None:
                 self._outdate(item)

@@ -6,7 +6,7 @@ A node may see a part of a pool only (see pools.gather_pools); here a pool is al
 from __future__ import annotations
 
 import collections
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 import msgspec
@@ -97,9 +97,21 @@ def state_of_pool(inventory: Inventory, id_: PoolID) -> PoolState | None:
 
 
 def pool_states(inventory: Inventory) -> list[PoolState]:
-    """All pools, by driver and name."""
-    found = (state_of_pool(inventory, id_) for id_ in sorted(inventory.pool_ids))
-    return [state for state in found if state is not None]
+    """All pools, by driver and name. Not to be changed."""
+    known: list[PoolState] | None = inventory.of_all.get("states")
+    if known is None:
+        found = (state_of_pool(inventory, id_) for id_ in sorted(inventory.pool_ids))
+        known = inventory.of_all["states"] = [state for state in found if state is not None]
+    return known
+
+
+def devices_by_driver(inventory: Inventory) -> Mapping[str, int]:
+    known: collections.Counter[str] | None = inventory.of_all.get("devices")
+    if known is None:
+        known = inventory.of_all["devices"] = collections.Counter()
+        for state in pool_states(inventory):
+            known[state.id.driver] += state.devices
+    return known
 
 
 def hold_of(inventory: Inventory, device: DeviceID) -> str:
@@ -186,6 +198,15 @@ def devices_in(slices: Iterable[ResourceSlice]) -> Iterator[Published]:
         spec = item.spec
         for device in spec.devices:
             yield Published(DeviceID(spec.driver, spec.pool.name, device.name), device, item)
+
+
+def published_in(inventory: Inventory, state: PoolState) -> list[Published]:
+    """The devices of a pool, made once for the slices as they are. Not to be changed."""
+    memo = inventory.of_pool.setdefault(state.id, {})
+    known: list[Published] | None = memo.get("published")
+    if known is None:
+        known = memo["published"] = list(devices_in(state.slices))
+    return known
 
 
 def find(inventory: Inventory, id_: DeviceID) -> Published | None:

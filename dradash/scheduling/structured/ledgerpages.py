@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from typing import Final
 
 import msgspec
 
@@ -12,10 +12,14 @@ from dradash.scheduling.structured.inventory import Inventory
 from dradash.scheduling.structured.ledger import PoolState, Published
 from dradash.scheduling.structured.pools import PoolID
 
+TAKEN: Final = "taken"
+
+Row = tuple[PoolState, Published]
+
 
 class Wanted(msgspec.Struct, frozen=True):
     """Empty values ask for nothing. hold: as `ledger.hold_of` has them, or TAKEN for any but free. text: part of a
-    name, in lower case."""
+    device's or a pool's name, in lower case."""
 
     driver: str = ""
     pool: str = ""
@@ -25,92 +29,93 @@ class Wanted(msgspec.Struct, frozen=True):
     text: str = ""
 
     @property
-    def any_device(self) -> bool:
-        """Whether all devices of a pool are wanted, or none."""
-        return not (self.hold or self.tainted or self.text)
+    def is_whole_pools(self) -> bool:
+        """Whether the devices of a pool are wanted all or none."""
+        return not (self.hold or self.tainted or self.text or self.node)
 
 
-TAKEN = "taken"
+class Found:
+    """What is wanted, of the inventory as it is now. count: how many devices that is."""
 
-Row = tuple[PoolState, Published]
+    def __init__(self, inventory: Inventory, wanted: Wanted) -> None:
+        self._inventory, self._wanted = inventory, wanted
+        self._pools = _pools(inventory, wanted)
+        self._chosen: dict[PoolID, list[Published]] = {}
+        if not wanted.is_whole_pools:
+            self._chosen = {s.id: chosen for s in self._pools if (chosen := self._choose(s))}
+            self._pools = [s for s in self._pools if s.id in self._chosen]
 
+    @property
+    def count(self) -> int:
+        return sum(map(self._size, self._pools))
 
-def pools_wanted(inventory: Inventory, wanted: Wanted) -> list[PoolState]:
-    if wanted.node:
-        ids = {PoolID(s.spec.driver, s.spec.pool.name) for s in inventory.slices_naming(wanted.node)}
-        found = (ledger.state_of_pool(inventory, id_) for id_ in sorted(ids))
-        states = [s for s in found if s is not None]
-    else:
-        states = ledger.pool_states(inventory)
-    return [
-        s
-        for s in states
-        if (not wanted.driver or s.id.driver == wanted.driver) and (not wanted.pool or s.id.pool == wanted.pool)
-    ]
-
-
-def count(inventory: Inventory, wanted: Wanted) -> int:
-    states = pools_wanted(inventory, wanted)
-    if wanted.any_device and not wanted.node:
-        return sum(s.devices for s in states)
-    return sum(1 for s in states for _ in _devices(inventory, s, wanted))
-
-
-def page(inventory: Inventory, wanted: Wanted, start: int, rows: int) -> list[Row]:
-    """Rows `start` and on, by driver, pool, slice and place in the slice."""
-    found: list[Row] = []
-    for state in pools_wanted(inventory, wanted):
-        if wanted.any_device and not wanted.node and start >= state.devices:
-            start -= state.devices
-            continue
-        for one in _devices(inventory, state, wanted):
-            if start:
-                start -= 1
+    def rows(self, start: int, rows: int) -> list[Row]:
+        """By driver, pool, slice and place in the slice."""
+        found: list[Row] = []
+        for state in self._pools:
+            size = self._size(state)
+            if start >= size:
+                start -= size
                 continue
-            found.append((state, one))
+            found += self._devices(state)[start : start + rows - len(found)]
+            start = 0
             if len(found) == rows:
-                return found
-    return found
+                break
+        return found
+
+    def after(self, last: DeviceID | None, rows: int) -> list[Row]:
+        """The first rows behind a device, by driver, pool and name: what comes and goes before it moves nothing."""
+        found: list[Row] = []
+        place = PoolID(last.driver, last.pool) if last else None
+        for state in self._pools:
+            if place is not None and state.id < place:
+                continue
+            devices = sorted(self._devices(state), key=lambda row: row[1].id.device)
+            if last is not None and state.id == place:
+                devices = [row for row in devices if row[1].id.device > last.device]
+            found += devices[: rows - len(found)]
+            if len(found) == rows:
+                break
+        return found
+
+    def _size(self, state: PoolState) -> int:
+        return state.devices if self._wanted.is_whole_pools else len(self._chosen[state.id])
+
+    def _devices(self, state: PoolState) -> list[Row]:
+        if self._wanted.is_whole_pools:
+            return [(state, one) for one in ledger.published_in(self._inventory, state)]
+        return [(state, one) for one in self._chosen[state.id]]
+
+    def _choose(self, state: PoolState) -> list[Published]:
+        wanted = self._wanted
+        left = ledger.published_in(self._inventory, state)
+        if wanted.node:
+            left = [one for one in left if (one.device.node_name or one.slice.spec.node_name) == wanted.node]
+        if wanted.text and wanted.text not in state.id.pool.casefold():
+            left = [one for one in left if wanted.text in one.device.name.casefold()]
+        if wanted.tainted:
+            left = [one for one in left if one.device.taints]
+        if wanted.hold == ledger.FREE:
+            held = self._inventory.held_devices
+            return [one for one in left if one.id not in held]
+        return [one for one in left if self._is_held_so(one.id)] if wanted.hold else left
+
+    def _is_held_so(self, device: DeviceID) -> bool:
+        """As `ledger.hold_of` has it, in one look at most devices."""
+        inventory, hold = self._inventory, self._wanted.hold
+        if device not in inventory.held_devices or hold == TAKEN:
+            return hold == TAKEN and device in inventory.held_devices
+        if device not in inventory.taken.devices:
+            return hold == ledger.SHARED
+        return hold == (ledger.TWICE if len(inventory.holders(device)) > 1 else ledger.HELD)
 
 
-def after(inventory: Inventory, wanted: Wanted, last: DeviceID | None, rows: int) -> list[Row]:
-    """The first rows behind a device, by driver, pool and name: what comes and goes before it moves nothing."""
-    found: list[Row] = []
-    for state in pools_wanted(inventory, wanted):
-        if last is not None and state.id < PoolID(last.driver, last.pool):
-            continue
-        same = last is not None and state.id == PoolID(last.driver, last.pool)
-        for one in sorted(_devices(inventory, state, wanted), key=lambda one: one.id.device):
-            if last is None or not same or one.id.device > last.device:
-                found.append((state, one))
-                if len(found) == rows:
-                    return found
-    return found
-
-
-def _devices(inventory: Inventory, state: PoolState, wanted: Wanted) -> Iterator[Published]:
-    tests = _tests(inventory, wanted)
-    for item in state.slices:
-        if wanted.node and item.spec.node_name not in (None, "", wanted.node):
-            continue
-        spec = item.spec
-        for device in spec.devices:
-            one = Published(DeviceID(spec.driver, spec.pool.name, device.name), device, item)
-            if all(test(one) for test in tests):
-                yield one
-
-
-def _tests(inventory: Inventory, wanted: Wanted) -> list[Callable[[Published], bool]]:
-    tests: list[Callable[[Published], bool]] = []
-    held = inventory.held_devices
-    if wanted.text:
-        tests.append(lambda one: wanted.text in one.id.device.casefold() or wanted.text in one.id.pool.casefold())
-    if wanted.tainted:
-        tests.append(lambda one: bool(one.device.taints))
-    if wanted.hold == ledger.FREE:
-        tests.append(lambda one: one.id not in held)
-    elif wanted.hold:
-        tests.append(lambda one: one.id in held and wanted.hold in (TAKEN, ledger.hold_of(inventory, one.id)))
+def _pools(inventory: Inventory, wanted: Wanted) -> list[PoolState]:
+    states = ledger.pool_states(inventory)
     if wanted.node:
-        tests.append(lambda one: (one.device.node_name or one.slice.spec.node_name) == wanted.node)
-    return tests
+        near = {PoolID(s.spec.driver, s.spec.pool.name) for s in inventory.slices_naming(wanted.node)}
+        near |= {s.id for s in states if any(item.spec.per_device_node_selection for item in s.slices)}
+        states = [s for s in states if s.id in near]
+    if wanted.pool or wanted.driver:
+        states = [s for s in states if wanted.pool in ("", s.id.pool) and wanted.driver in ("", s.id.driver)]
+    return states

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Final
 
 import msgspec
@@ -81,13 +80,11 @@ def wanted_by(query: Query) -> Wanted:
 
 def present(world: World, query: Query) -> DevicesView:
     inventory, wanted = world.cluster.inventory, wanted_by(query)
-    states = ledger.pool_states(inventory)
-    by_driver: Counter[str] = Counter()
-    for state in states:
-        by_driver[state.id.driver] += state.devices
-    pager = _pager(query, ledgerpages.count(inventory, wanted))
+    by_driver = ledger.devices_by_driver(inventory)
+    found = ledgerpages.Found(inventory, wanted)
+    pager = _pager(query, found.count)
     start = max(0, pager.first - 1)
-    rows = ledgerpages.page(inventory, wanted, start, pager.last - start) if pager.first else []
+    rows = found.rows(start, pager.last - start) if pager.first else []
     return DevicesView(
         filters=DeviceFilters(
             drivers=options(by_driver, query.get("driver")),
@@ -102,7 +99,7 @@ def present(world: World, query: Query) -> DevicesView:
         ),
         rows=tuple(device_row(world, one, state) for state, one in rows),
         pager=pager,
-        known=by_driver.total(),
+        known=sum(by_driver.values()),
     )
 
 
