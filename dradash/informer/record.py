@@ -17,6 +17,7 @@ from typing import Final
 import msgspec
 
 from dradash.informer import objects
+from dradash.informer.extended import Extended
 from dradash.informer.recording import Writer
 from dradash.informer.redact import Redactor
 from dradash.informer.relevance import filter_for
@@ -96,7 +97,8 @@ class Recorder:
         self._redactor = redactor
         self._redacting = threading.Lock()
         self._matters = Matters()
-        self._filters = {kind: filter_for(kind, self._matters) for kind in KINDS}
+        self._extended = Extended()
+        self._filters = {kind: filter_for(kind, self._matters, self._extended) for kind in KINDS}
 
     def list(self, kind: Kind, version: str, items: Sequence[bytes], resource_version: str) -> None:
         group_version = f"{kind.group}/{version}" if kind.group else version
@@ -132,6 +134,8 @@ class Recorder:
             if keep is not None and not keep(key, raw):
                 self.left_out[kind.plural] += 1
                 return None
+            if kind.plural == "deviceclasses":
+                self._extended.put(key, raw)
             for pod in self._matters.see(kind.plural, key, raw):
                 self.fetch("pods", pod)
             item = objects.normalized(raw, kind, version)

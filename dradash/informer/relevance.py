@@ -11,6 +11,8 @@ from typing import Final
 
 import msgspec
 
+from dradash.informer.extended import Extended
+
 # Answers for a pod's key whether the model wants it although it uses no claims: a claim is reserved for it, or the
 # model holds it already (so that its last change and its deletion arrive too).
 Wanted = Callable[[str], bool]
@@ -83,9 +85,11 @@ _UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 def pod_uses_claims(raw: bytes) -> bool:
     """spec.resourceClaims is not empty. A pod that mentions it but cannot be read is kept, to be shown as malformed."""
+    # Devices that DRA gives for extended resources: named so in the request, or told in the status.
+    if b'"deviceclass.resource.kubernetes.io/' in raw or b'"extendedResourceClaimStatus"' in raw:
+        return True
     if b'"resourceClaims"' not in raw:  # true of nearly all pods of a cluster: they are not even decoded
-        # Devices that DRA gives for extended resources: named so in the request, or told in the status.
-        return b'"deviceclass.resource.kubernetes.io/' in raw or b'"extendedResourceClaimStatus"' in raw
+        return False
     try:
         pod = _POD.decode(raw)
     except _UNREADABLE:
@@ -93,8 +97,8 @@ def pod_uses_claims(raw: bytes) -> bool:
     return pod.spec is not None and bool(pod.spec.resource_claims)
 
 
-def pod_matters(key: str, raw: bytes, wanted: Wanted) -> bool:
-    return pod_uses_claims(raw) or wanted(key)
+def pod_matters(key: str, raw: bytes, wanted: Wanted, extended: Extended | None = None) -> bool:
+    return pod_uses_claims(raw) or wanted(key) or (extended is not None and extended.asked_in(raw))
 
 
 def event_matters(raw: bytes, wanted: Wanted | None) -> bool:
@@ -119,11 +123,13 @@ def _reporter(event: _Event) -> str:
     return component or event.reporting_component or event.reporting_controller or ""
 
 
-def filter_for(kind: str, wanted: Wanted | None) -> Callable[[str, bytes], bool] | None:
+def filter_for(
+    kind: str, wanted: Wanted | None, extended: Extended | None = None
+) -> Callable[[str, bytes], bool] | None:
     """The filter (key, JSON) -> keep? of one kind; None when everything of that kind is kept."""
     if kind == "pods":
         held: Wanted = wanted or (lambda _key: False)
-        return lambda key, raw: pod_matters(key, raw, held)
+        return lambda key, raw: pod_matters(key, raw, held, extended)
     if kind == "events":
         return lambda _key, raw: event_matters(raw, wanted)
     return None

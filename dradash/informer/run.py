@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from dradash.informer import objects
+from dradash.informer.extended import Extended
 from dradash.informer.messages import (
     Answer,
     Changed,
@@ -44,6 +45,11 @@ STOP_WITHIN: Final = 1.0  # seconds that stop() waits for all threads together
 TICK: Final = 1.0
 DISCOVERY_AGE: Final = 5.0  # workers that ask within this time share one answer
 FETCH_RETRY: Final = 1.0
+# What of a kind matters is known only when another one has been listed: pods for an event, DeviceClasses for a pod that
+# asks for an extended resource.
+AFTER: Final = {"events": "pods", "pods": "deviceclasses"}
+# Seconds; a class that is seen later makes its pods matter from their next change on, an event is never repeated.
+PATIENCE: Final = {"pods": 10.0}
 SETTLED: Final = frozenset({"synced", "stale", "forbidden", "notServed"})
 
 
@@ -158,19 +164,16 @@ class Informer:
         self._sink = sink
         self._clock = clock
         discovery = _Discovery(source, clock)
-        self._workers = {
-            kind.plural: _Worker(
-                Reflector(kind, random=rng, keep=filter_for(kind.plural, wanted), limit=limit, timeout=watch_timeout),
-                source,
-                discovery,
-                clock,
-            )
-            for kind in kinds
-        }
+        self._extended = Extended()
+
+        def worker(kind: Kind) -> _Worker:
+            keep = filter_for(kind.plural, wanted, self._extended)
+            reflector = Reflector(kind, random=rng, keep=keep, limit=limit, timeout=watch_timeout)
+            return _Worker(reflector, source, discovery, clock)
+
+        self._workers = {kind.plural: worker(kind) for kind in kinds}
         self._ended = threading.Event()
-        self._pods_settled = threading.Event()
-        if "pods" not in self._workers:
-            self._pods_settled.set()
+        self._settled = {plural: threading.Event() for plural in AFTER.values() if plural in self._workers}
         self._fetches: queue.SimpleQueue[tuple[str, str] | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
         self.failure: BaseException | None = None
@@ -206,15 +209,16 @@ class Informer:
 
     def _end(self) -> None:
         self._ended.set()
-        self._pods_settled.set()
+        for settled in self._settled.values():
+            settled.set()
         self._fetches.put(None)
         for worker in self._workers.values():
             worker.stop()
 
     def _run(self, worker: _Worker) -> None:
-        if worker.kind.plural == "events":
-            # An event is kept if its pod matters, which is known only when the pods have been listed.
-            self._pods_settled.wait()
+        before = self._settled.get(AFTER.get(worker.kind.plural, ""))
+        if before is not None:
+            before.wait(PATIENCE.get(worker.kind.plural))
         try:
             while not worker.stopping.is_set():
                 worker.step(lambda emission: self._deliver(worker.kind.plural, emission))
@@ -231,13 +235,17 @@ class Informer:
     def _deliver(self, plural: str, emission: Emission) -> None:
         match emission:
             case Replaced(items, resource_version):
+                if plural == "deviceclasses":
+                    self._extended.replace(items)
                 self._sink.replace(plural, items, resource_version)
             case Changed(events, resource_version):
+                if plural == "deviceclasses":
+                    self._extended.follow(events)
                 self._sink.events(plural, events, resource_version)
             case KindState():
                 self._sink.sync(emission)
-                if plural == "pods" and emission.state in SETTLED:
-                    self._pods_settled.set()
+                if plural in self._settled and emission.state in SETTLED:
+                    self._settled[plural].set()
 
     # -- the housekeeper -----------------------------------------------------------------------------------------
 

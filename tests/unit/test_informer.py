@@ -61,7 +61,11 @@ class Cluster:
 
     def discover(self) -> dict[str, frozenset[str]]:
         self.discoveries += 1
-        return {"v1": frozenset(self.objects)}
+        served: dict[str, set[str]] = {}
+        for plural in self.objects:
+            group = KINDS[plural].group
+            served.setdefault(f"{group}/v1" if group else "v1", set()).add(plural)
+        return {version: frozenset(plurals) for version, plurals in served.items()}
 
     def list(self, kind: Kind, version: str, limit: int, continue_token: str) -> ListPage:
         self.lists.append(kind.plural)
@@ -161,6 +165,33 @@ def test_a_failing_kind_does_not_hold_up_another(start: Start) -> None:
     start(cluster, sink, NODES, PODS)
 
     sink.wait_for("replace", "pods", ["ns/p"])
+
+
+ASKS = {"containers": [{"name": "c", "resources": {"requests": {"example.com/gpu": "1"}}}]}
+BACKED = {"extendedResourceName": "example.com/gpu"}
+
+
+def test_pods_are_kept_for_the_extended_resources_of_classes_that_are_listed_first(start: Start) -> None:
+    waiting, bound = obj("waits", 1, "ns", spec=ASKS), obj("bound", 1, "ns", spec={**ASKS, "nodeName": "n"})
+    cluster = Cluster({"pods": [waiting, bound], "deviceclasses": [obj("gpu", spec=BACKED)]})
+    sink = Collector()
+    start(cluster, sink, PODS, KINDS["deviceclasses"])
+
+    sink.wait_for("replace", "pods", ["ns/waits"])
+    assert cluster.lists == ["deviceclasses", "pods"]
+
+
+def test_a_class_that_comes_later_makes_pods_matter_from_their_next_change_on(start: Start) -> None:
+    cluster, sink = Cluster({"deviceclasses": [], "pods": []}), Collector()
+    start(cluster, sink, PODS, KINDS["deviceclasses"])
+    pods = cluster.stream("pods")
+    pods.queue.put(WatchEvent("ADDED", obj("p", 11, "ns", spec=ASKS)))
+    cluster.stream("deviceclasses").queue.put(WatchEvent("ADDED", obj("gpu", 12, spec=BACKED)))
+    sink.wait_for("ADDED", "deviceclasses", "gpu")
+
+    pods.queue.put(WatchEvent("MODIFIED", obj("p", 13, "ns", spec=ASKS)))
+
+    sink.wait_for("MODIFIED", "pods", "ns/p")
 
 
 def test_a_bug_in_a_source_is_backed_off_and_survived(start: Start) -> None:

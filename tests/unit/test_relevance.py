@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from dradash.informer.extended import Extended
 from dradash.informer.relevance import event_matters, filter_for, pod_matters, pod_uses_claims
 
 
@@ -41,6 +42,30 @@ def test_a_pod_matters_if_it_uses_claims(raw: bytes, uses: bool) -> None:
 def test_a_pod_that_a_claim_is_reserved_for_matters_too() -> None:
     assert pod_matters("ns/p", pod(), lambda key: key == "ns/p")
     assert not pod_matters("ns/p", pod(), nobody)
+
+
+def device_class(resource: Any) -> bytes:
+    return json.dumps({"metadata": {"name": "gpu"}, "spec": {"extendedResourceName": resource}}).encode()
+
+
+def asking(resource: str, **spec: Any) -> bytes:
+    return pod(containers=[{"name": "c", "resources": {"requests": {resource: "1"}}}], **spec)
+
+
+def test_a_pod_that_waits_for_an_extended_resource_of_a_class_matters() -> None:
+    extended = Extended()
+    extended.replace({"gpu": device_class("example.com/gpu"), "other": device_class(None)})
+    assert pod_matters("ns/p", asking("example.com/gpu"), nobody, extended)
+    assert not pod_matters("ns/p", asking("example.com/gpu", nodeName="n"), nobody, extended), "served by a plugin"
+    assert not pod_matters("ns/p", asking("example.com/gpu2"), nobody, extended)
+    assert not pod_matters("ns/p", asking("cpu"), nobody, extended)
+    extended.replace({"other": device_class(7)})
+    assert not pod_matters("ns/p", asking("example.com/gpu"), nobody, extended)
+
+
+def test_a_resource_that_names_its_class_matters_without_any_class() -> None:
+    assert pod_uses_claims(asking("deviceclass.resource.kubernetes.io/gpu"))
+    assert pod_uses_claims(asking("deviceclass.resource.kubernetes.io/gpu", resourceClaims=[]))
 
 
 @pytest.mark.parametrize("kind", ["ResourceClaim", "PodSchedulingContext", "ResourceClaimTemplate", "ResourceClass"])
