@@ -297,6 +297,33 @@ def test_requests_that_need_two_changes_are_told_both() -> None:
     ]
 
 
+def test_requests_that_compete_for_the_same_devices_are_told_so() -> None:
+    requests = [request("one"), request("two")]
+    found = report(cluster(pool(device("a"), device("b")), holder("b"), requests=requests))
+    assert [r.nodes_enough for r in found.requests] == [1, 1]
+    assert sentences(found) == ["free b on node-0 (held by pod team/user)"]
+    assert sentences(found, verified=False) == [
+        "each request finds enough devices alone; together they need 2, and 1 are left"
+    ]
+
+
+def test_a_driver_whose_pool_has_the_name_of_anothers_does_not_confuse_counters() -> None:
+    def partition(driver: str, counter: str) -> list[Raw]:
+        uses = [{"counterSet": counter, "counters": {"slots": {"value": "1"}}}]
+        sets = [{"name": counter, "counters": {"slots": {"value": "4"}}}]
+        made = [
+            pool(suffix=f"{driver}-c", slices=2, sharedCounters=sets),
+            pool(device("part", consumesCounters=uses), suffix=f"{driver}-d", slices=2),
+        ]
+        for item in made:
+            item["spec"]["driver"] = driver
+        return made
+
+    found = report(cluster(*partition("a.example.com", "x"), *partition("b.example.com", "y"), requests=[request()]))
+    assert stages(found)["seen"] == 2
+    assert found.answers[0].message == ""
+
+
 # --- over all nodes --------------------------------------------------------------------------------------------------
 
 

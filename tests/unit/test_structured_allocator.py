@@ -12,6 +12,7 @@ from dradash.kinds.node import Node
 from dradash.kinds.registry import decode
 from dradash.kinds.resourceslice import ResourceSlice
 from dradash.scheduling.structured.allocator import Allocator, SearchCut
+from dradash.scheduling.structured.cel import Selector
 from dradash.scheduling.structured.claimwrites import held
 from dradash.scheduling.structured.devices import AllocationError
 from dradash.scheduling.structured.inventory import Inventory
@@ -134,6 +135,23 @@ def test_a_broken_selector_shows_when_a_device_is_free() -> None:
     assert allocate([wanted], slices, in_use("a")) is None
     with pytest.raises(AllocationError, match="claim team/claim: selector #0: CEL runtime error: no such key: nothing"):
         allocate([wanted], slices)
+
+
+def test_devices_that_look_the_same_to_a_selector_are_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    matches = Selector.matches
+
+    def counted(selector: Selector, seen: Raw) -> bool:
+        asked.append(selector.expression)
+        return matches(selector, seen)
+
+    monkeypatch.setattr(Selector, "matches", counted)
+    only_here = f'device.attributes["{DRIVER}"].model == "of this test alone"'
+    slices = [pool(device("a"), device("b"), device("c", "l4"))]
+    wanted = claim(request(selectors=[{"cel": {"expression": only_here}}]))
+    assert allocate([wanted], slices) is None
+    assert allocate([wanted], slices) is None
+    assert asked == [only_here, only_here]
 
 
 def test_all_devices_of_one_model_are_found_by_trying() -> None:

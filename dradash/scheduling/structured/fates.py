@@ -13,11 +13,12 @@ import msgspec
 
 from dradash.kinds.deviceclaim import DeviceSelector
 from dradash.kinds.deviceclass import DeviceClass
+from dradash.kinds.quantity import Quantity
 from dradash.kinds.resourceslice import DeviceTaint
 from dradash.scheduling.structured import capacity
 from dradash.scheduling.structured.cel import CompileError, RuntimeFault
 from dradash.scheduling.structured.conjuncts import Met, met, refusing, short
-from dradash.scheduling.structured.counters import AvailableCounters
+from dradash.scheduling.structured.counters import AvailableCounters, CounterSets
 from dradash.scheduling.structured.devices import AllocatedState, AllocationError, DeviceID, amount
 from dradash.scheduling.structured.requests import Candidate, Request, tolerates
 from dradash.scheduling.structured.requests import is_refused_by_taint as is_refused
@@ -56,6 +57,7 @@ class Fate(msgspec.Struct, frozen=True):
         return self.seen.candidate.id
 
 
+_ZERO: Final = Quantity(0)
 _EFFECTS: Final = ("NoSchedule", "NoExecute")
 
 
@@ -124,14 +126,17 @@ class Judge:
 
     def _short_counter(self, candidate: Candidate) -> str:
         """The first counter of which too little is left, "" if none. One below zero refuses every device."""
-        left = self._available.of(candidate.pool)
-        wanted = {c.counter_set: c.counters for c in candidate.device.consumes_counters}
-        for set_name, counters in left.items():
-            for name, have in counters.items():
-                needs = amount(wanted[set_name][name].value) if name in wanted.get(set_name, {}) else amount(0)
+        wanted: CounterSets = {}
+        for consumption in candidate.device.consumes_counters:
+            counters = wanted.setdefault(consumption.counter_set, {})
+            for name, counter in consumption.counters.items():
+                counters[name] = counters.get(name, _ZERO) + amount(counter.value)
+        # Kept by pool name alone, as the allocator does: with two drivers they may be those of the other's pool.
+        for set_name, left in self._available.of(candidate.pool).items():
+            for name, have in left.items():
+                needs = wanted.get(set_name, {}).get(name, _ZERO)
                 if have.compare(needs) < 0:
-                    of = candidate.pool.counter_sets[set_name].counters[name].value
-                    return f"counter {set_name}/{name}: needs {needs}, {have} of {of} left"
+                    return f"counter {set_name}/{name}: needs {needs}, {have}{_of(candidate, set_name, name)} left"
         return ""
 
     def _consumers(self, candidate: Candidate) -> tuple[DeviceID, ...]:
@@ -145,6 +150,13 @@ class Judge:
             if any(c.counter_set in sets for c in device.consumes_counters)
             and self._taken.holds(id_ := DeviceID(driver, pool, device.name))
         )
+
+
+def _of(candidate: Candidate, set_name: str, counter: str) -> str:
+    counter_set = candidate.pool.counter_sets.get(set_name)
+    if counter_set is None or counter not in counter_set.counters:
+        return ""
+    return f" of {amount(counter_set.counters[counter].value)}"
 
 
 def untolerated_taints(candidate: Candidate, request: Request) -> tuple[DeviceTaint, ...]:

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Hashable
+from typing import Final
 
 from dradash.kinds.deviceclaim import DeviceSelector
 from dradash.kinds.node import Node
-from dradash.scheduling.structured.cel import CompileError, RuntimeFault, compile_selector, variables
+from dradash.kinds.resourceslice import Device
+from dradash.scheduling.structured.cel import CompileError, RuntimeFault, Selector, compile_selector, variables
 from dradash.scheduling.structured.devices import AllocationError, DeviceID
 from dradash.scheduling.structured.pools import node_matches
+from dradash.scheduling.structured.reading import is_readable, values_seen
 from dradash.scheduling.structured.requests import Candidate, RequestData, RequestKey
 
 
 class Answers:
-    """What expressions said of devices. Kept for an attempt, over all nodes: devices do not change in it."""
+    """What expressions said of devices. Kept for an attempt, over all nodes: devices do not change in it.
+
+    What is asked of devices that agree in all that the expression reads is asked once in the process.
+    """
 
     def __init__(self) -> None:
-        self._variables: dict[int, dict[str, Any] | RuntimeFault] = {}
-        self._answers: dict[tuple[str, int], bool | RuntimeFault] = {}
+        self._answers: dict[tuple[str, int], bool | str] = {}
 
     def ask(self, expression: str, candidate: Candidate) -> bool:
         """Raises CompileError or RuntimeFault."""
@@ -25,29 +30,36 @@ class Answers:
         key = (expression, id(candidate.device))
         answer = self._answers.get(key)
         if answer is None:
-            answer = self._answers[key] = self._evaluate(expression, candidate)
-        if isinstance(answer, RuntimeFault):
-            raise answer
+            answer = self._answers[key] = _answer(expression, candidate)
+        if isinstance(answer, str):
+            raise RuntimeFault(answer)
         return answer
 
-    def _evaluate(self, expression: str, candidate: Candidate) -> bool | RuntimeFault:
-        selector = compile_selector(expression)
-        seen = self._variables.get(id(candidate.device))
-        if seen is None:
-            seen = self._variables[id(candidate.device)] = _variables(candidate)
-        if isinstance(seen, RuntimeFault):
-            return seen
-        try:
-            return selector.matches(seen)
-        except RuntimeFault as fault:
-            return fault
+
+KEPT: Final = 50_000
+_known: dict[tuple[str, Hashable], bool | str] = {}
 
 
-def _variables(candidate: Candidate) -> dict[str, Any] | RuntimeFault:
+def _answer(expression: str, candidate: Candidate) -> bool | str:
+    """The answer, or the words of the fault."""
+    selector = compile_selector(expression)
+    device, driver = candidate.device, candidate.id.driver
+    if not is_readable(device):
+        return _evaluated(selector, driver, device)
+    seen = (driver, device.allow_multiple_allocations, values_seen(driver, device, selector.reads))
+    answer = _known.get((expression, seen))
+    if answer is None:
+        if len(_known) >= KEPT:
+            _known.clear()
+        answer = _known[expression, seen] = _evaluated(selector, driver, device)
+    return answer
+
+
+def _evaluated(selector: Selector, driver: str, device: Device) -> bool | str:
     try:
-        return variables(candidate.id.driver, candidate.device)
+        return selector.matches(variables(driver, device))
     except RuntimeFault as fault:
-        return fault
+        return str(fault)
 
 
 class Selection:

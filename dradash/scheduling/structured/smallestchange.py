@@ -39,8 +39,9 @@ PodsOf = Callable[[str], tuple[str, ...]]  # claim key -> keys of the pods that 
 
 
 class Hint(Told, frozen=True):
-    """kind: class, pool, free, tolerate, constraint, selector. verified: the allocator finds a solution with it.
+    """kind: class, pool, free, tolerate, constraint, selector, together (the requests compete).
 
+    verified: the allocator finds a solution with it.
     names: the taints, the class, the driver, the attribute or the part of the selector that it is about. node: "" for
     the whole cluster.
     """
@@ -73,13 +74,18 @@ class Advice:
         """The verified ones first; where no single one helps, those that help together, else none but facts."""
         found: list[Hint] = []
         first: list[_Option] = []
-        for place, course in funnel.short():
+        short = funnel.short()
+        together = [] if short else [(i, c) for i, courses in enumerate(funnel.courses) for c in courses]
+        for place, course in short or together:
             of_request = [o for kind in self._kinds(funnel, place, course) for o in kind]
             tried = [self._tried(funnel, option) for option in of_request]
             found += tried
             first += of_request[:1]
         if len(first) > 1 and not any(h.verified for h in found) and self._help_together(funnel, first):
             return [replace(o.hint, verified=True) for o in first]
+        if together:
+            helps = {(h.kind, h.sentence): h for h in reversed(found) if h.verified}
+            found = [*reversed(helps.values()), _compete(funnel)]
         return sorted(found, key=lambda h: not h.verified)
 
     def _tried(self, funnel: NodeFunnel, option: _Option) -> Hint:
@@ -173,15 +179,17 @@ class Advice:
         return options[:OF_A_KIND]
 
     def _constraints(self, about: _About) -> list[_Option]:
-        if not about.lost(Stage.CONSTRAINTS):
+        lost = about.lost(Stage.CONSTRAINTS)
+        is_short = not about.course.is_enough
+        if is_short and not lost:
             return []
         options = []
         for place, given in enumerate(about.claim.spec.devices.constraints):
             name = given.match_attribute or given.distinct_attribute or ""
             word = "matchAttribute" if given.match_attribute else "distinctAttribute"
-            clashes = [w for w in about.lost(Stage.CONSTRAINTS) if name in w][:NAMED]
-            if clashes:
-                sentence = f"{word} {name} refuses{about.where}: {'; '.join(clashes)}"
+            clashes = [w for w in lost if name in w][:NAMED]
+            if clashes or not is_short:
+                sentence = f"{word} {name} refuses{about.where}: {'; '.join(clashes) or 'in combination'}"
                 hint = about.hint("constraint", sentence, names=(name,))
                 changed = about.with_claim(without_constraint(about.claim, place))
                 options.append(_Option(hint, Change(claims=changed)))
@@ -210,6 +218,21 @@ class Advice:
         known = self._trials.classes[request.class_name]
         less = replace(known, spec=replace(known.spec, selectors=selectors_less(known.spec.selectors, part)))
         return Change(classes={**self._trials.classes, request.class_name: less})
+
+
+def _compete(funnel: NodeFunnel) -> Hint:
+    """Each request finds enough devices, and not all of them together do."""
+    every = [c for courses in funnel.courses for c in courses]
+    left = {f.id for c in every for f in c.left}
+    needed = sum(
+        min(c.needed for c in courses if c.group == group)
+        for courses in funnel.courses
+        for group in {c.group for c in courses}
+    )
+    sentence = "each request finds enough devices alone; together they do not (constraints, capacity or counters)"
+    if needed > len(left):
+        sentence = f"each request finds enough devices alone; together they need {needed}, and {len(left)} are left"
+    return Hint(kind="together", sentence=sentence, claim="", request="", node=funnel.node.name, verified=False)
 
 
 class _About:

@@ -22,6 +22,7 @@ KINDS: Final[Mapping[str, str]] = {
     "tolerate": "lock",
     "constraint": "stop",
     "selector": "pen",
+    "together": "turns",
 }
 _ENDS: Final = "such a device ends the attempt, whatever other nodes have"
 
