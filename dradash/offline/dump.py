@@ -16,6 +16,7 @@ from dradash.scheduling.claimname import claim_name
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.generation import Generation, generations_of
 from dradash.scheduling.rfc3339 import seconds
+from dradash.scheduling.structured.extended import is_backed, pod_requests
 
 _BY_NAME: Final = {(k.group, k.kind): k for k in KINDS.values()} | {("events.k8s.io", "Event"): KINDS["events"]}
 _DRA: Final = "resource.k8s.io"
@@ -90,8 +91,11 @@ class Dump:
             self.notes.append(f"{where}: {kind} {key} cannot be read: {error}")
 
     def pods(self) -> list[Pod]:
-        """Those that use claims, by key."""
-        return [p for _, p in sorted(self.cluster.pods.items()) if p.spec.resource_claims]
+        """Those that use claims, or get devices for an extended resource, by key."""
+        return [p for _, p in sorted(self.cluster.pods.items()) if p.spec.resource_claims or self._is_extended(p)]
+
+    def _is_extended(self, pod: Pod) -> bool:
+        return is_backed(pod_requests(pod), self.cluster.device_classes)
 
     def missing(self, pod: Pod) -> Iterator[Missing]:
         """What the verdict on this pod rests on and the input does not hold."""
@@ -103,6 +107,8 @@ class Dump:
         if pod.spec.resource_claims:
             yield from self._missing_of_claims(pod)
             yield from self._not_vital(pod)
+        elif self._is_extended(pod) and "resourceslices" not in self.known:
+            yield self._lacking("resourceslices", _RESTS_ON[Generation.STRUCTURED]["resourceslices"])
 
     def _missing_of_claims(self, pod: Pod) -> Iterator[Missing]:
         if "resourceclaims" not in self.known:

@@ -452,3 +452,15 @@ def test_a_version_of_slices_that_is_not_judged_is_said(version: str) -> None:
     assert not found.decided
     assert f"{foreign} ResourceSlice in the input: cannot decide, judged are {judged}" in found.sentence
     assert any(note.startswith(f"2 {foreign} ResourceSlice left out") for note in found.notes)
+
+
+def test_a_pod_that_gets_devices_for_an_extended_resource_is_judged() -> None:
+    container = {"name": "c", "resources": {"requests": {"example.com/gpu": "1"}}}
+    pod = build.pod("asks", "ml", spec={"containers": [container]})
+    cls = devices.device_class(extendedResourceName="example.com/gpu")
+    objects = (*build.nodes(2), cls, devices.resource_slice(devices.device("gpu-0")), pod)
+    (found,) = Explainer(dump(*objects)).all()
+    assert (found.pod, found.outcome, found.nodes_fit) == ("ml/asks", "Schedulable", 1)
+    (undecided,) = Explainer(dump(*(o for o in objects if o["kind"] != "ResourceSlice"))).all()
+    assert "no ResourceSlice in the input" in undecided.sentence
+    assert list(Explainer(dump(*(o for o in objects if o["kind"] != "DeviceClass"))).all()) == []

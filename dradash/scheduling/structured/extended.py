@@ -96,11 +96,16 @@ def _at_least(total: dict[str, Quantity], other: Mapping[str, Quantity]) -> None
             total[name] = quantity
 
 
+def is_backed(requests: Mapping[str, Quantity], classes: Mapping[str, DeviceClass]) -> bool:
+    """Whether a DeviceClass stands behind one of the resources that a pod requests."""
+    resolver = class_by_resource(classes)
+    return any(is_extended_resource(n) and n in resolver and not q.is_zero for n, q in requests.items())
+
+
 def pre_filter(state: CycleState) -> HeldClaim | None:
     """preFilterExtendedResources: the pod's special claim, from an earlier attempt or new, if it needs one."""
-    resolver = class_by_resource(state.listed.classes)
     requests = pod_requests(state.pod)
-    if not any(is_extended_resource(n) and n in resolver and not q.is_zero for n, q in requests.items()):
+    if not is_backed(requests, state.listed.classes):
         return None
     state.pod_scalars = {n: q.value() for n, q in requests.items() if "/" in n}
     found = state.listed.extended_claim(state.pod)
