@@ -282,6 +282,24 @@ def test_an_object_that_is_named_in_full_and_gone_comes_before_others_that_begin
         current.use(None)
 
 
+def test_a_uid_of_an_object_that_is_gone_leads_to_its_last_state() -> None:
+    uid = "0b4e28ba-2fa1-4b3c-9d5e-aa00bb11cc22"
+    gone = build.pod("render-2", "batch", claims={"gpu": "c"}, uid=uid)
+    scene = Scene(gone)
+    scene.look()
+    current.use(scene.web)
+    try:
+        assert hrefs(get(f"/search?q={uid}")) == ["/ns/batch/pods/render-2"]
+        scene.delete(gone)
+        scene.look()
+        page = get(f"/search?q={uid}+")
+        assert hrefs(page) == ["/ns/batch/pods/render-2"]
+        assert "its page shows the last state" in page
+        assert hrefs(get("/search?q=0b4e28ba-2fa1-4b3c-9d5e-aa00bb11cc23")) == []
+    finally:
+        current.use(None)
+
+
 def hrefs(page: str) -> list[str]:
     return re.findall(r'<a class="hit" href="([^"]*)"', page)
 

@@ -12,9 +12,11 @@ import msgspec
 
 from dradash.kinds.meta import KubeObject
 from dradash.kinds.registry import KINDS
+from dradash.reader.alertlabels import Found
 from dradash.reader.world import World
 from dradash.scheduling.classic.claimstate import claim_state
 from dradash.scheduling.cluster import Cluster
+from dradash.web.presenters.go import target
 from dradash.web.presenters.query import Query
 from dradash.web.presenters.search import (
     CLAIMS,
@@ -116,8 +118,11 @@ def _entry(obj: KubeObject) -> _Entry:
     return _Entry(obj, meta.name.lower(), meta.namespace, "\n".join(lines).lower())
 
 
-def present(world: World, query: Query, haystacks: Haystacks, kept: bool = False) -> FoundView:
-    """kept: history has a state of the object that the query names in full (see Sought.exactly)."""
+def present(
+    world: World, query: Query, haystacks: Haystacks, *, kept: bool = False, departed: Found | None = None
+) -> FoundView:
+    """kept: history has a state of the object that the query names in full (see Sought.exactly). departed: the object
+    that had the UID in the query, when it does not exist any more."""
     text = query.get("q")
     sought = parse(text)
     only = query.get("kind")
@@ -132,7 +137,7 @@ def present(world: World, query: Query, haystacks: Haystacks, kept: bool = False
             groups.append(_group(world, kind, fitting, SHOWN_OF_ONE if only == kind else SHOWN, query))
     groups.sort(key=lambda g: g[0])
     unknown = tuple(k for k in LABELS if (s := world.sync.get(k)) is not None and s.state != "synced")
-    exact = _gone(world, sought, kept)
+    exact = _gone(world, sought, kept) if departed is None else _departed(departed)
     return FoundView(text, True, sum(g.count for _, g in groups), tuple(g for _, g in groups), exact, unknown)
 
 
@@ -143,6 +148,11 @@ def _gone(world: World, sought: Sought, kept: bool) -> Exact | None:
         return None
     namespace, name = split(named[1])
     return Exact(KINDS[named[0]].kind, name, namespace, address(*named), kept)
+
+
+def _departed(found: Found) -> Exact:
+    namespace, name = split(found.key)
+    return Exact(KINDS[found.kind].kind, name, namespace, target(found, None), kept=True)
 
 
 def _objects(cluster: Cluster) -> dict[str, Mapping[str, Any]]:
