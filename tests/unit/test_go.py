@@ -39,6 +39,10 @@ def go(**params: str) -> str:
     return response.headers["Location"]
 
 
+def test_the_first_second_of_all_is_a_time_too() -> None:
+    assert go(namespace="ml", pod="train", at="0") == "/ns/ml/pods/train?at=1970-01-01T00%3A00%3A00Z"
+
+
 def refusal(status: int, **params: str) -> str:
     response = Client().get("/go", params)
     assert response.status_code == status

@@ -39,6 +39,31 @@ def test_impossible_times_spoil_no_page(scene: Scene, created: str) -> None:
         assert Client().get(path).status_code == 200, path
 
 
+def test_a_time_that_no_calendar_shows_spoils_no_answer_of_the_api(scene: Scene) -> None:
+    odd = build.claim("odd", "ml", created="0001-01-01T00:00:00+14:00")
+    odd["metadata"] |= {"deletionTimestamp": "0001-01-01T00:00:00+14:00", "finalizers": ["gpu.example.com/held"]}
+    scene.put(odd)
+    scene.look()
+    for path in ("/findings", "/claims", "/claims/ml/odd", "/pods"):
+        assert Client().get(f"/api/v1{path}").status_code == 200, path
+    for path in ("/claims", "/ns/ml/claims/odd", "/doctor"):
+        assert Client().get(path).status_code == 200, path
+
+
+@pytest.mark.usefixtures("scene")
+def test_more_parameters_than_any_page_has_are_refused_in_words(caplog: pytest.LogCaptureFixture) -> None:
+    answer = Client().get("/pods?" + "&".join(["ns=x"] * 1200))
+    assert answer.status_code == 400
+    assert "more parameters than any page" in answer.content.decode()
+    assert "django.security" in {r.name.rpartition(".")[0] for r in caplog.records}
+
+
+@pytest.mark.usefixtures("scene")
+def test_control_characters_never_come_back_in_a_page() -> None:
+    page = Client().get("/classes?sort=%00&q=a%07b&driver=%1b[31m").content.decode()
+    assert not set(page) & set("\x00\x07\x1b")
+
+
 def test_a_malformed_pod_is_called_malformed_and_not_absent(scene: Scene) -> None:
     raw = b'{"metadata":{"name":"broken","namespace":"ml"},"spec":{"resourceClaims":[7]}}'
     scene.model.apply(scene.epoch, [Write("pods", "ml/broken", "ADDED", raw)], [], scene.now)
