@@ -145,7 +145,7 @@ def row_of(item: Item, world: World) -> ClaimRow:
         state=str(item.state),
         flags=claim_flags(claim),
         resource_class=class_name,
-        class_exists=class_name in cluster.classes,
+        class_exists=class_name in cluster.raw["resourceclasses"],
         driver=item.driver,
         place=_place(claim, cluster),
         shareable=status.allocation is not None and status.allocation.shareable,

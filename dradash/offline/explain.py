@@ -11,7 +11,7 @@ import msgspec
 from dradash.kinds.claim import ResourceClaim
 from dradash.kinds.pod import Pod
 from dradash.kinds.registry import KINDS
-from dradash.offline.dump import Dump
+from dradash.offline.dump import Dump, Missing
 from dradash.scheduling.agreement import agreement, last_words
 from dradash.scheduling.classic.claims import claim_name, driver_of
 from dradash.scheduling.classic.invariants import broken
@@ -146,9 +146,11 @@ class Explainer:
     def _explain(self, pod: Pod, node: str) -> Explanation:
         dump = self._dump
         lacks = [] if pod.spec.node_name else list(dump.missing(pod))
-        decided = not any(m.decides for m in lacks)
         evaluation = evaluate(pod, dump.cluster, 0)
         verdict = evaluation.verdict
+        if verdict.outcome is Outcome.UNKNOWN:
+            lacks.append(Missing("object", verdict.sentence, True))
+        decided = not any(m.decides for m in lacks)
         words = last_words(pod, dump.cluster.events_about("Pod", pod.key))
         texts = verdict.reason_texts
         return Explanation(

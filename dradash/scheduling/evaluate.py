@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 from dradash.kinds.pod import Pod, PodResourceClaim
+from dradash.kinds.registry import KINDS
 from dradash.scheduling.classic.actsnext import acts_next
 from dradash.scheduling.classic.attempt import Attempt
 from dradash.scheduling.classic.choice import Seed
-from dradash.scheduling.classic.claims import claim_name, driver_of
-from dradash.scheduling.classic.claimstate import MISSING, claim_state
+from dradash.scheduling.classic.claims import claim_name, driver_of, no_claim
+from dradash.scheduling.classic.claimstate import claim_state
 from dradash.scheduling.cluster import Cluster
+from dradash.scheduling.unreadable import sentence, unreadable
 from dradash.scheduling.verdict import ActsNext, ClaimRef, Evaluation, Outcome, Verdict
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
@@ -24,17 +26,20 @@ def evaluate(pod: Pod, cluster: Cluster, revision: int, *, seed: str = "", keep_
     """
     settled = _settled(pod)
     if settled is not None:
-        outcome, sentence = settled
+        outcome, words = settled
         verdict = Verdict(
             pod=pod.key,
             uid=pod.uid,
             revision=revision,
             outcome=outcome,
-            sentence=sentence,
+            sentence=words,
             claims=_claim_refs(pod, cluster),
             node=pod.spec.node_name,
         )
         return Evaluation(verdict, {})
+    wrong = unreadable(pod, cluster)
+    if wrong is not None:
+        return _unread(pod, cluster, revision, *wrong)
     attempt = Attempt(pod, cluster, Seed.of(seed or pod.uid), keep_selected).run()
     verdict = Verdict(
         pod=pod.key,
@@ -68,9 +73,25 @@ def malformed(pod: str, revision: int, message: str) -> Evaluation:
 
 def unknown(pod: str, uid: str, revision: int, missing: dict[str, str]) -> Evaluation:
     """The verdict on a pod (by key) while kinds that it depends on are not known: kind -> state of its watch."""
-    sentence = "cannot be judged: " + ", ".join(f"{kind} {state}" for kind, state in missing.items())
+    words = "cannot be judged: " + ", ".join(f"{kind} {state}" for kind, state in missing.items())
     what = "" if _passes(missing) else "see the state of these kinds on the overview"
-    return _without_steps(pod, uid, revision, Outcome.UNKNOWN, sentence, what)
+    return _without_steps(pod, uid, revision, Outcome.UNKNOWN, words, what)
+
+
+def _unread(pod: Pod, cluster: Cluster, revision: int, kind: str, key: str) -> Evaluation:
+    """The verdict on a pod that rests on a malformed object: the scheduler may well be able to read it."""
+    what = f"correct the {KINDS[kind].kind} {key}: dradash cannot read it"
+    verdict = Verdict(
+        pod=pod.key,
+        uid=pod.uid,
+        revision=revision,
+        outcome=Outcome.UNKNOWN,
+        sentence=sentence(kind, key, cluster),
+        claims=_claim_refs(pod, cluster),
+        acts_next=ActsNext(who="admin", names=(key,), what=what),
+        not_modelled=_not_modelled(pod),
+    )
+    return Evaluation(verdict, {})
 
 
 def _passes(missing: dict[str, str]) -> bool:
@@ -78,13 +99,13 @@ def _passes(missing: dict[str, str]) -> bool:
     return set(missing.values()) <= {"unknown", "syncing"}
 
 
-def _without_steps(pod: str, uid: str, revision: int, outcome: Outcome, sentence: str, what: str) -> Evaluation:
+def _without_steps(pod: str, uid: str, revision: int, outcome: Outcome, words: str, what: str) -> Evaluation:
     verdict = Verdict(
         pod=pod,
         uid=uid,
         revision=revision,
         outcome=outcome,
-        sentence=sentence,
+        sentence=words,
         acts_next=ActsNext(who="admin", what=what) if what else ActsNext(who="nobody"),
     )
     return Evaluation(verdict, {})
@@ -116,7 +137,8 @@ def _claim_ref(pod: Pod, entry: PodResourceClaim, cluster: Cluster) -> ClaimRef:
     claim = cluster.claim(pod.namespace, name) if name else None
     template = entry.template_name or ""
     if claim is None:
-        return ClaimRef(name=entry.name, claim=name, template=template, state=MISSING)
+        state = no_claim(f"{pod.namespace}/{name}", cluster)
+        return ClaimRef(name=entry.name, claim=name, template=template, state=state)
     return ClaimRef(
         name=entry.name,
         claim=name,

@@ -169,6 +169,8 @@ class Scheduler(Actor):
         verdict = evaluate(pod, self._cluster, self.server.revision, seed=seed, keep_selected=False).verdict
         if verdict.outcome is Outcome.SCHEDULABLE:
             return self._bind(pod, verdict)
+        if not verdict.steps:
+            return Failure(verdict.sentence, reason="SchedulerError")  # it rests on what cannot be read
         trouble = ""
         for point in ("PostFilter", "PreBind", "Unreserve"):
             try:

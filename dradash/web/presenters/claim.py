@@ -88,6 +88,7 @@ class ClaimFacts(msgspec.Struct, frozen=True):
     claim: ResourceClaim
     raw: bytes
     resource_class: ResourceClass | None
+    class_exists: bool  # also a malformed one
     driver: str
     allocation: AllocationView | None
     reserved: tuple[Consumer, ...]
@@ -112,6 +113,7 @@ def gather(world: World, key: str, last: HistoryEntry | None = None) -> ClaimFac
         claim=claim,
         raw=raw,
         resource_class=cluster.classes.get(claim.spec.resource_class_name),
+        class_exists=claim.spec.resource_class_name in cluster.raw["resourceclasses"],
         driver=driver_of(claim, cluster),
         allocation=allocation_view(claim, cluster),
         reserved=consumers(claim, cluster),
@@ -183,7 +185,7 @@ def present(facts: ClaimFacts, history: Sequence[HistoryEntry]) -> ClaimView:
         flags=claim_flags(claim),
         mode=claim.spec.allocation_mode,
         resource_class=claim.spec.resource_class_name,
-        class_exists=resource_class is not None,
+        class_exists=facts.class_exists,
         class_nodes=_selector_yaml(resource_class.suitable_nodes) if resource_class else "",
         driver=facts.driver,
         parameters=f"{reference.kind} {reference.name} ({reference.api_group})" if reference else "",

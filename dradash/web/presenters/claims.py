@@ -202,7 +202,7 @@ def _row(item: Item, cluster: Cluster) -> ClaimRow:
         chip=claim_chip(item.state),
         flags=claim_flags(claim),
         resource_class=claim.spec.resource_class_name,
-        class_exists=claim.spec.resource_class_name in cluster.classes,
+        class_exists=claim.spec.resource_class_name in cluster.raw["resourceclasses"],
         driver=item.driver,
         where=where_available(claim, cluster),
         shareable=allocation is not None and allocation.shareable,

@@ -171,7 +171,7 @@ def present(world: World, query: Query, heard: frozenset[str], samples: Sequence
     matching = [i for i in items if _matches(i, query)]
     shown, pager = page_of(sorted_by(matching, query, SORTINGS, lambda i: i.name), query)
     heads = dict(zip((s.name for s in SORTINGS), columns(query, SORTINGS), strict=True))
-    missing = sorted((n, c.total()) for n, c in counts.claims.items() if n and n not in cluster.classes)
+    missing = sorted((n, c.total()) for n, c in counts.claims.items() if n and n not in cluster.raw[KIND])
     return ClassesView(
         filters=ClassFilters(
             drivers=options(

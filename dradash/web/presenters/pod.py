@@ -15,8 +15,8 @@ from dradash.reader.talks import rules_broken, talk
 from dradash.reader.waits import Since
 from dradash.reader.world import World
 from dradash.scheduling.classic.awaiting import Stage
-from dradash.scheduling.classic.claims import driver_of
-from dradash.scheduling.classic.claimstate import MISSING, claim_flags, claim_state
+from dradash.scheduling.classic.claims import driver_of, no_claim
+from dradash.scheduling.classic.claimstate import claim_flags, claim_state
 from dradash.scheduling.classic.invariants import Invariant
 from dradash.scheduling.classic.negotiation import Negotiation, SeenContext, negotiate
 from dradash.scheduling.doctor.negotiations import id_of
@@ -170,7 +170,7 @@ def gather(
         claims=tuple(_cards(world, pod, verdict)),
         events=_events(world, key),
         gone=gone,
-        waiting={(m.stage, m.claim): m.since for m in negotiates.moves} if negotiates else {},
+        waiting={(m.stage, m.claim): m.since for m in negotiates.read} if negotiates else {},
         rules=rules_broken(negotiates, now) if negotiates else (),
     )
 
@@ -191,10 +191,10 @@ def _cards(world: World, pod: Pod, verdict: Verdict | None) -> list[ClaimCard]:
                 claim=name,
                 href=claim_href(key) if key else "",
                 template=entry.template_name or "",
-                chip=claim_chip(claim_state(claim) if claim else MISSING),
+                chip=claim_chip(claim_state(claim) if claim else no_claim(key, world.cluster)),
                 flags=claim_flags(claim) if claim else (),
                 resource_class=class_name,
-                class_exists=class_name in world.cluster.classes,
+                class_exists=class_name in world.cluster.raw["resourceclasses"],
                 driver=driver_of(claim, world.cluster) if claim else (ref.driver if ref else ""),
                 allocation=allocation_view(claim, world.cluster) if claim else None,
                 reserved=consumers(claim, world.cluster) if claim else (),

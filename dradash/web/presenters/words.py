@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from dradash.scheduling.classic.claimstate import MISSING, ClaimState
+from dradash.scheduling.classic.claimstate import MISSING, UNREADABLE, ClaimState
 from dradash.scheduling.status import Code
 from dradash.scheduling.verdict import ActsNext, Outcome, Step, StepState
 
@@ -48,6 +48,7 @@ CLAIM_STATES: Final[dict[str, Chip]] = {
     ),
     ClaimState.DELETING: Chip("Deleting", "warn", "trash", "Has a deletion timestamp"),
     MISSING: Chip("Missing", "bad", "question", "There is no such claim"),
+    UNREADABLE: Chip("Unreadable", "bad", "alert", "The claim is there, but no valid object"),
 }
 
 SYNC_STATES: Final[dict[str, Chip]] = {

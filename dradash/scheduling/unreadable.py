@@ -1,0 +1,51 @@
+"""An object that a pod's verdict rests on and that is there, but cannot be read: no answer may call it absent."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dradash.kinds.pod import Pod
+from dradash.kinds.registry import KINDS
+from dradash.scheduling.classic.claims import claim_name, pod_claims
+from dradash.scheduling.cluster import Cluster
+
+_CONTEXTS: Final = "podschedulingcontexts"
+_CLAIMS: Final = "resourceclaims"
+_CLASSES: Final = "resourceclasses"
+_TEMPLATES: Final = "resourceclaimtemplates"
+
+
+def unreadable(pod: Pod, cluster: Cluster) -> tuple[str, str] | None:
+    """(kind, key) of the first malformed object that the attempt would ask for; None: all of them can be read."""
+    wrong = cluster.malformed
+    if not (wrong[_CLAIMS] or wrong[_CLASSES] or wrong[_TEMPLATES] or wrong[_CONTEXTS]):
+        return None
+    lookup = pod_claims(pod, cluster)
+    if lookup.error:
+        return _stopped_by(pod, cluster)
+    if pod.spec.scheduling_gates or not lookup.found:
+        return None  # the attempt ends before it asks for a context or a class
+    if pod.key in wrong[_CONTEXTS]:
+        return _CONTEXTS, pod.key
+    claims = (found.claim for found in lookup.found if found.claim.status.allocation is None)
+    classes = (claim.spec.resource_class_name for claim in claims)
+    return next(((_CLASSES, name) for name in classes if name in wrong[_CLASSES]), None)
+
+
+def _stopped_by(pod: Pod, cluster: Cluster) -> tuple[str, str] | None:
+    """What is malformed of the first claim that does not let the pod into the queue."""
+    for entry in pod.spec.resource_claims:
+        name = claim_name(pod, entry)
+        if name.error:
+            key = f"{pod.namespace}/{entry.template_name}"
+            return (_TEMPLATES, key) if key in cluster.malformed[_TEMPLATES] else None
+        key = f"{pod.namespace}/{name.name}"
+        if name.name is not None and key not in cluster.claims:
+            return (_CLAIMS, key) if key in cluster.malformed[_CLAIMS] else None
+        if name.name is not None and cluster.claims[key].metadata.deletion_timestamp is not None:
+            return None
+    return None
+
+
+def sentence(kind: str, key: str, cluster: Cluster) -> str:
+    return f"cannot be judged: {KINDS[kind].kind} {key} cannot be read: {cluster.malformed[kind][key]}"
