@@ -16,6 +16,7 @@ import msgspec
 from dradash.informer.sink import KindState, ObjectEvent
 from dradash.kinds.registry import KINDS
 from dradash.pipeline.reconsider import Applied, Reconsider
+from dradash.pipeline.trouble import Troubles
 from dradash.scheduling.cluster import Cluster
 from dradash.store.model import DuePod, Loaded, Model, SyncState, Write
 
@@ -48,6 +49,7 @@ class Ingest:
                 self._cluster.put(kind, key, raw)
         self._reconsider = Reconsider(self._cluster)
         self._states = {kind: state.state for kind, state in loaded.sync.items()}
+        self._troubles = Troubles(kind for kind, state in self._states.items() if state == "synced")
 
     def wanted(self, pod_key: str) -> bool:
         """Whether a pod matters that uses no claims itself: a claim is reserved for it, or the model holds it."""
@@ -78,9 +80,8 @@ class Ingest:
             now = self._clock()
             self._model.set_sync(self._epoch, SyncState(**msgspec.structs.asdict(state)), now)
             before = self._states.get(state.kind, "unknown")
-            if state.state != before and state.state not in ("unknown", "syncing"):
-                level = logging.INFO if state.state == "synced" else logging.WARNING
-                log.log(level, "%s: %s%s", state.kind, state.state, f": {state.error}" if state.error else "")
+            for line in self._troubles.lines(state):
+                log.log(logging.WARNING if line.warning else logging.INFO, "%s", line.text)
             self._states[state.kind] = state.state
             if state.kind in JUDGED_BY and (before in READ) != (state.state in READ) and self._all_told():
                 self._reconsider.all_pods()
