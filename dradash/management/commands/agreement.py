@@ -17,6 +17,7 @@ _WORD = {True: "agree", False: "differ", None: "not modelled"}
 
 class Command(BaseCommand):
     help = "Replay a recording without waiting; compare each FailedScheduling message with our verdict at that moment."
+    requires_system_checks: list[str] = []  # reads a file only: no Redis, no web server
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("recording", type=Path, help="a file made by `manage.py record` (plain or gzip)")

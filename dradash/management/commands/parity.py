@@ -17,6 +17,7 @@ from dradash.scheduling.parity import Mismatch, check
 
 class Command(BaseCommand):
     help = "Run vector files (plain or gzip) against the port; exit 1 if any answer differs."
+    requires_system_checks: list[str] = []  # reads a file only: no Redis, no web server
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("files", nargs="+", metavar="FILE", type=Path, help="vectors, one JSON object a line")

@@ -19,16 +19,20 @@ from dradash.conf import BadSetting, Conf, from_environ
 from dradash.management import arguments
 from dradash.sim import scenarios
 from dradash.supervisor import kubeconfig, listen
+from dradash.supervisor.checkout import ROOT, refuse_installed
 from dradash.supervisor.errors import StartError
 from dradash.supervisor.output import Output, printable
-from dradash.supervisor.plan import ROOT, Options, plan
+from dradash.supervisor.plan import Options, plan
 from dradash.supervisor.run import NAME, Supervisor
 from dradash.supervisor.workdir import private_directory
 from dradash.web.checks import problems
 
 
 class Command(BaseCommand):
-    help = "Start everything for one cluster: Redis, the workers and the web server. Prints the URL; Ctrl-C stops it."
+    help = (
+        "Start everything for one cluster: Redis, the workers and the web server. Prints the URL; Ctrl-C stops it. "
+        "Needs a checkout."
+    )
     requires_system_checks: list[str] = []  # the web process makes them
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -63,6 +67,7 @@ def _judges(raw: str) -> int:
 
 def up(options: dict[str, Any]) -> None:
     """Raises StartError, BadSetting."""
+    refuse_installed("up")
     _refuse_contradictions(options)
     conf = from_environ()
     host = options["host"] or conf.host
