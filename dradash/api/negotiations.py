@@ -18,14 +18,19 @@ from dradash.reader.talks import KIND, STATES, Talk, rules_broken, talk
 from dradash.reader.world import World
 from dradash.scheduling.classic.awaiting import Awaited
 from dradash.scheduling.classic.negotiation import SeenContext, negotiate
-from dradash.store.model import Change
+from dradash.store.model import VERDICTS, Change
 
 _ORDER: Final = {state: i for i, state in enumerate(STATES)}
 
 
 class Move(Shape, frozen=True):
-    """A move that is awaited. actor: scheduler, or a driver's name. stage: what sort of move it is."""
+    """A move that is awaited. stage: what sort of move it is.
 
+    who: scheduler, driver, pod, claim controller, garbage collector or admin, as in a verdict's actsNext. actor: the
+    driver's name or the pod's namespace/name, else the same as who.
+    """
+
+    who: str
     actor: str
     claim: str
     stage: str
@@ -39,12 +44,16 @@ class Broken(Shape, frozen=True):
 
 
 class TalkRow(Shape, frozen=True):
-    """silentSince: of the longest wait for a move. answered: of how many claims a driver has answered."""
+    """moves: of those who must act next, as the verdict on the pod says. also: awaited too, but not enough by itself.
+
+    silentSince: of the longest wait for one of the moves. answered: of how many claims a driver has answered.
+    """
 
     namespace: str
     name: str
     state: str
     moves: tuple[Move, ...]
+    also: tuple[Move, ...]
     silent_since: str | None
     proposed: int
     selected: str
@@ -105,6 +114,7 @@ def _matches(item: Talk, ask: Ask) -> bool:
 
 def _move(awaiting: Awaited) -> Move:
     return Move(
+        who=awaiting.party,
         actor=awaiting.actor,
         claim=awaiting.claim,
         stage=str(awaiting.stage),
@@ -122,6 +132,7 @@ def row_of(item: Talk, now: float) -> TalkRow:
         name=item.context.name,
         state=item.state,
         moves=tuple(_move(m) for m in item.moves),
+        also=tuple(_move(m) for m in item.also),
         silent_since=time_of(item.since),
         proposed=len(spec.potential_nodes),
         selected=spec.selected_node,
@@ -136,7 +147,7 @@ def row_of(item: Talk, now: float) -> TalkRow:
 
 
 def touched(change: Change, world: World) -> Iterable[str]:
-    if change.kind in (KIND, "pods"):
+    if change.kind in (KIND, "pods", VERDICTS):
         return (change.key,)
     return world.cluster.pods_by_claim.members(change.key) if change.kind == "resourceclaims" else ()
 
