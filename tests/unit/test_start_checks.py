@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import shutil
 import socket
@@ -120,15 +121,17 @@ def test_a_checkout_may_start_and_a_package_without_its_pages_may_not(tmp_path: 
         refuse_installed("up", tmp_path)
 
 
-@pytest.mark.parametrize("arguments", [("up", "--demo"), ("up", "--help"), ("web",), ("parity", "/dev/null")])
+@pytest.mark.parametrize("arguments", [("up", "--demo"), ("up", "--help"), ("web",), ("parity", "one.jsonl.gz")])
 def test_an_installed_dradash_says_what_needs_a_checkout(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     shutil.copytree(ROOT / "dradash", tmp_path / "dradash", ignore=shutil.ignore_patterns("__pycache__"))
+    with gzip.open(ROOT / "tests/parity/data/classic.jsonl.gz", "rb") as vectors:
+        (tmp_path / "one.jsonl.gz").write_bytes(gzip.compress(vectors.readline()))
     line = [sys.executable, "-c", "from dradash.cli.main import run; run()", *arguments]
     env = os.environ | {"PYTHONPATH": str(tmp_path)}
     ended = subprocess.run(line, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=False)
 
     if arguments[0] == "parity":  # needs only its file
-        assert (ended.stdout, ended.stderr) == ("0 passed, 0 failed\n", "")
+        assert (ended.stdout, ended.stderr) == ("1 passed, 0 failed\n", "")
     elif "--help" in arguments:
         assert "Needs a checkout" in " ".join(ended.stdout.split())
     else:
