@@ -218,6 +218,15 @@ class ObjectPage(Page):
     marked: ClassVar[str] = ""  # the kind whose changes the slider marks, where it is another one
 
     @property
+    def looks_back(self) -> bool:
+        """What is gone is shown as it was just before."""
+        if super().looks_back:
+            return True
+        with current.get().follower.world() as world:
+            objects = world.cluster.raw.get(self.kind)
+            return objects is not None and self.object_key not in objects
+
+    @property
     def object_key(self) -> str:
         namespace = self.where.get("namespace")
         return f"{namespace}/{self.where['name']}" if namespace else self.where["name"]
@@ -243,8 +252,9 @@ class ObjectPage(Page):
         return [Part("comparison", "compare/_object.html", view)]
 
     def missing(self) -> tuple[str, list[Part], int]:
+        last = self.last_state()
         with self.world() as world:
-            view = status.missing(world, self.kind, self.object_key)
+            view = status.missing(world, self.kind, self.object_key, last)
         return f"No {view.singular} {self.object_key}", [Part("page", "_missing.html", view)], 404
 
 

@@ -18,6 +18,7 @@ from dradash.scheduling.classic.claimstate import claim_flags, claim_state
 from dradash.scheduling.classic.negotiation import Turn, claim_turns
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.nodetable import InvalidSelector
+from dradash.scheduling.rfc3339 import deletion_asked
 from dradash.scheduling.verdict import Verdict
 from dradash.store.model import HistoryEntry
 from dradash.web.presenters import kubectl
@@ -73,7 +74,7 @@ class ClaimView(msgspec.Struct, frozen=True):
     owner: Owner | None
     finalizers: tuple[str, ...]
     created: str
-    deleting: str
+    deleting: float | str  # since when its deletion is asked for; what stands there, when that is no time
     life: tuple[Turn, ...]  # newest first
     command: str
     describe: str
@@ -97,11 +98,11 @@ class ClaimFacts(msgspec.Struct, frozen=True):
 
 
 def gather(world: World, key: str, last: HistoryEntry | None = None) -> ClaimFacts | None:
-    """None when there is no such claim. `last`: the last state of a claim that is gone."""
+    """None when there is no such claim. `last`: of a claim that is gone; `world` is then of just before."""
     cluster = world.cluster
     claim, raw = cluster.claims.get(key), cluster.raw["resourceclaims"].get(key, b"")
     gone = 0.0
-    if claim is None and last is not None:
+    if last is not None:
         try:
             claim, raw, gone = decode(ResourceClaim, last.object), last.object, last.at
         except MalformedObject:
@@ -195,7 +196,7 @@ def present(facts: ClaimFacts, history: Sequence[HistoryEntry]) -> ClaimView:
         owner=owner_of(claim.metadata),
         finalizers=claim.metadata.finalizers,
         created=claim.metadata.creation_timestamp or "",
-        deleting=claim.metadata.deletion_timestamp or "",
+        deleting=deletion_asked(claim.metadata) or claim.metadata.deletion_timestamp or "",
         life=_life(history, facts.driver),
         command=kubectl.get("resourceclaims", claim.namespace, claim.name),
         describe=kubectl.describe("resourceclaims", claim.namespace, claim.name),

@@ -16,6 +16,7 @@ from dradash.scheduling.classic.claims import driver_of
 from dradash.scheduling.classic.claimstate import claim_state
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.places import class_set, places
+from dradash.scheduling.rfc3339 import deletion_asked
 from dradash.scheduling.verdict import Verdict
 from dradash.store.model import HistoryEntry
 from dradash.web.presenters import kubectl
@@ -99,7 +100,7 @@ class NodeView(msgspec.Struct, frozen=True):
     name: str
     created: str
     gone: float
-    deleting: str
+    deleting: float | str  # since when its deletion is asked for; what stands there, when that is no time
     chip: Chip
     taints: tuple[str, ...]
     labels: tuple[LabelRow, ...]
@@ -223,7 +224,7 @@ def present(facts: Facts, query: Query, sets: Mapping[str, int]) -> NodeView:
         name=facts.node.name,
         created=meta.creation_timestamp or "",
         gone=facts.gone,
-        deleting=meta.deletion_timestamp or "",
+        deleting=deletion_asked(meta) or meta.deletion_timestamp or "",
         chip=state_chip(facts.node),
         taints=tuple(taint_text(t) for t in facts.node.spec.taints),
         labels=facts.labels,

@@ -7,9 +7,9 @@ from typing import Final
 
 import msgspec
 
-from dradash.kinds.registry import KINDS
+from dradash.kinds.registry import KINDS, MalformedObject, decode
 from dradash.reader.world import Freshness, World
-from dradash.store.model import SyncState
+from dradash.store.model import HistoryEntry, SyncState
 from dradash.web.presenters import kubectl
 from dradash.web.presenters.words import Chip, claim_href, pod_href, split, sync_chip
 
@@ -54,7 +54,8 @@ class MissingView(msgspec.Struct, frozen=True):
     chip: Chip  # whether the kind is known at all
     known: bool
     similar: tuple[Similar, ...]
-    malformed: str = ""  # it is there, but no valid object of its kind: what is wrong with it
+    malformed: str = ""  # it is (or was) there, but no valid object of its kind: what is wrong with it
+    gone: float = 0.0  # it was there, and is deleted since then
 
 
 def present(freshness: Freshness, sync: Mapping[str, SyncState], cluster: str) -> FreshnessView:
@@ -80,7 +81,8 @@ def present(freshness: Freshness, sync: Mapping[str, SyncState], cluster: str) -
     )
 
 
-def missing(world: World, plural: str, key: str) -> MissingView:
+def missing(world: World, plural: str, key: str, last: HistoryEntry | None = None) -> MissingView:
+    """last: the last state that is kept of what is gone, which no page could be made of."""
     sync = world.sync.get(plural) or SyncState(plural)
     namespace, name = split(key)
     link = pod_href if plural == "pods" else claim_href
@@ -92,5 +94,16 @@ def missing(world: World, plural: str, key: str) -> MissingView:
         chip=sync_chip(sync.state),
         known=sync.state == "synced",
         similar=tuple(Similar(k, link(k)) for k in sorted(same_name)[:SIMILAR]),
-        malformed=world.cluster.malformed[plural].get(key, ""),
+        malformed=world.cluster.malformed[plural].get(key, "") or _unreadable(plural, last),
+        gone=last.at if last is not None and key not in world.cluster.raw[plural] else 0.0,
     )
+
+
+def _unreadable(plural: str, last: HistoryEntry | None) -> str:
+    if last is None:
+        return ""
+    try:
+        decode(KINDS[plural].struct, last.object)
+    except MalformedObject as error:
+        return str(error)
+    return ""
