@@ -280,10 +280,10 @@ def test_a_moment_may_be_compared_with_now(story: Story) -> None:
 
 
 def test_a_comparison_is_not_said_to_be_as_it_was_then(story: Story) -> None:
-    assert "Everything on this page is as it was then" in get(f"/?at={story.began}")
+    assert "What this page shows of the cluster is as it was then" in get(f"/?at={story.began}")
     for path in ("/compare", "/ns/ml/pods/train"):
         page = get(f"{path}?at={story.proposed}&with={story.began}")
-        assert "Everything on this page" not in page
+        assert "What this page shows of the cluster" not in page
         assert "Compared with another moment" in page
 
 

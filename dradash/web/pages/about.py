@@ -33,6 +33,7 @@ class AboutPage(Page):
         here = current.get()
         with self.world() as world:
             lines, instance = about.kinds(world, past=self.at is not None), world.instance
+            then = None if self.at is None else about.then(world)
         stored, error = None, ""
         try:
             lease = here.model.lease()
@@ -51,6 +52,7 @@ class AboutPage(Page):
             thresholds=settings.DRADASH.doctor,
             stored=stored,
             error=error,
+            then=then,
         )
         view = about.present(facts, lines, instance)
         names = ("versions", "state", "memory", "kinds", "models", "settings", "thresholds")
