@@ -24,7 +24,7 @@ from dradash.store.model import HistoryEntry
 from dradash.web.presenters import kubectl
 from dradash.web.presenters.claims import Consumer, Owner, Where, consumers, owner_of, where_available
 from dradash.web.presenters.steps import as_yaml
-from dradash.web.presenters.words import Actor, Chip, actor, claim_chip, outcome_chip, pod_href
+from dradash.web.presenters.words import Actor, Chip, actor, claim_chip, cut, outcome_chip, pod_href
 
 NODE_NAMES: Final = 200
 DATA_SHOWN: Final = 400  # characters of a driver's opaque data
@@ -160,7 +160,7 @@ def _user(key: str, verdict: Verdict | None) -> UserRow:
         key=key,
         href=pod_href(key),
         chip=outcome_chip(verdict.outcome if verdict else None),
-        sentence=verdict.sentence if verdict else "",
+        sentence=cut(verdict.sentence) if verdict else "",
         actor=actor(verdict.acts_next) if verdict else None,
     )
 

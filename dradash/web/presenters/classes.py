@@ -31,6 +31,7 @@ from dradash.web.presenters.words import (
     actor,
     claim_chip,
     class_href,
+    cut,
     driver_href,
     node_href,
     outcome_chip,
@@ -294,7 +295,7 @@ def waiting_pods(world: World, concerns: Callable[[Verdict | None], bool]) -> li
             key=key,
             href=pod_href(key),
             chip=outcome_chip(verdict.outcome if verdict else None),
-            sentence=verdict.sentence if verdict else "",
+            sentence=cut(verdict.sentence) if verdict else "",
             actor=actor(verdict.acts_next) if verdict else None,
         )
         for _, key, verdict in sorted(found, key=lambda f: f[:2])[:PODS]

@@ -31,6 +31,7 @@ from dradash.web.presenters.words import (
     claim_chip,
     claim_href,
     class_href,
+    cut,
     driver_href,
     negotiation_href,
     outcome_chip,
@@ -40,6 +41,7 @@ from dradash.web.presenters.words import (
 
 PARAMS: Final = frozenset({"answer", "q", "page"})
 CLAIMS: Final = 100
+LABELS: Final = 100  # that no class asks for
 FITS: Final = "fits"
 NOT_COMPARED: Final = "not compared"
 ANSWERS: Final = {
@@ -104,7 +106,8 @@ class NodeView(msgspec.Struct, frozen=True):
     chip: Chip
     taints: tuple[str, ...]
     labels: tuple[LabelRow, ...]
-    other_labels: tuple[tuple[str, str], ...]
+    other_labels: tuple[tuple[str, str], ...]  # the first ones
+    other_labels_total: int
     classes: tuple[ClassRow, ...]
     passed: int
     claims: tuple[ClaimHere, ...]
@@ -228,7 +231,8 @@ def present(facts: Facts, query: Query, sets: Mapping[str, int]) -> NodeView:
         chip=state_chip(facts.node),
         taints=tuple(taint_text(t) for t in facts.node.spec.taints),
         labels=facts.labels,
-        other_labels=tuple(sorted((k, v) for k, v in meta.labels.items() if k not in asked)),
+        other_labels=tuple(sorted((k, cut(v)) for k, v in meta.labels.items() if k not in asked)[:LABELS]),
+        other_labels_total=sum(k not in asked for k in meta.labels),
         classes=facts.classes,
         passed=sum(c.passes for c in facts.classes),
         claims=facts.claims,
@@ -267,7 +271,7 @@ def _pod(pod: _OnNode) -> PodHere:
         key=pod.key,
         href=pod_href(pod.key),
         chip=chip,
-        reason="" if pod.answer in ANSWERS else pod.answer,
+        reason="" if pod.answer in ANSWERS else cut(pod.answer),
         plugin="" if pod.plugin == "DynamicResources" else pod.plugin,
         outcome=outcome_chip(verdict.outcome if verdict else None),
         actor=actor(verdict.acts_next) if verdict else None,

@@ -29,10 +29,11 @@ from dradash.web.presenters import nodes as node_groups
 from dradash.web.presenters import steps as pipeline
 from dradash.web.presenters.claim import AllocationView, allocation_view
 from dradash.web.presenters.claims import Consumer, consumers
-from dradash.web.presenters.words import Actor, Chip, actor, claim_chip, claim_href, href, outcome_chip
+from dradash.web.presenters.words import Actor, Chip, actor, claim_chip, claim_href, cut, href, outcome_chip
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 EVENTS: Final = 20
+CLAUSES: Final = 50
 DONE: Final = Chip("Deleted", "idle", "trash", "The pod has ended, and its claim was deleted: this is its last state")
 
 
@@ -226,7 +227,10 @@ def _cards(world: World, pod: Pod, verdict: Verdict | None, left: Mapping[str, R
 
 def _events(world: World, key: str) -> tuple[EventRow, ...]:
     newest = world.cluster.events_about("Pod", key)[-EVENTS:]
-    return tuple(EventRow(e.last_seen or "", e.reporter, e.reason, e.text, e.times) for e in reversed(newest))
+    return tuple(
+        EventRow(e.last_seen or "", cut(e.reporter, 100), cut(e.reason, 100), cut(e.text), e.times)
+        for e in reversed(newest)
+    )
 
 
 # --- from what was taken ---------------------------------------------------------------------------------------------
@@ -241,7 +245,7 @@ def present(
 ) -> PodView:
     """told: ids of findings that are on the page; not said twice."""
     verdict = verdict_of(facts, history)
-    pod = facts.pod
+    pod, said = facts.pod, verdict.agreement if verdict else Agreement()
     return PodView(
         key=facts.key,
         namespace=pod.namespace,
@@ -258,8 +262,8 @@ def present(
         rules=tuple(r.text for r in facts.rules if facts.context and id_of(r, facts.context) not in told),
         has_context=facts.context is not None,
         effects=pipeline.effects(verdict),
-        agreement=verdict.agreement if verdict else Agreement(),
-        clauses=verdict.agreement.clauses if verdict else (),
+        agreement=msgspec.structs.replace(said, said=cut(said.said)),
+        clauses=tuple(msgspec.structs.replace(c, text=cut(c.text, 200)) for c in said.clauses[:CLAUSES]),
         events=facts.events,
         history=_history(history.verdicts, pod.uid),
         hints=tuple(_hint(h) for h in reversed(verdict.hints)) if verdict else (),
@@ -281,7 +285,7 @@ def _headline(pod: Pod, verdict: Verdict | None, context: PodSchedulingContext |
     selected = context.spec.selected_node if context else ""
     return Headline(
         chip=outcome_chip(verdict.outcome if verdict else None),
-        sentence=verdict.sentence if verdict else "",
+        sentence=cut(verdict.sentence) if verdict else "",
         actor=actor(verdict.acts_next) if verdict else None,
         since=verdict.since if verdict else 0.0,
         judged_at=verdict.judged_at if verdict else 0.0,
@@ -332,7 +336,7 @@ def _history(history: Sequence[HistoryEntry], uid: str) -> tuple[VerdictRow, ...
     rows: list[VerdictRow] = []
     for entry, verdict in reversed(_decoded(history, uid)):
         chip, before = outcome_chip(verdict.outcome), rows[-1].at if rows else 0.0
-        row = VerdictRow(entry.at, verdict.revision, chip, verdict.sentence, actor(verdict.acts_next), before)
+        row = VerdictRow(entry.at, verdict.revision, chip, cut(verdict.sentence), actor(verdict.acts_next), before)
         same = bool(rows) and _gist(rows[-1]) == _gist(row)
         if entry.type != "DELETED" and not same:
             rows.append(row)

@@ -12,6 +12,13 @@ from dradash.scheduling.classic.claimstate import MISSING, UNREADABLE, ClaimStat
 from dradash.scheduling.status import Code
 from dradash.scheduling.verdict import ActsNext, Outcome, Step, StepState
 
+LONGEST: Final = 1000  # characters of a text that others wrote
+
+
+def cut(text: str, longest: int = LONGEST) -> str:
+    """The text's beginning, with how much was left out: a page must not grow with what others write."""
+    return text if len(text) <= longest else f"{text[:longest]}… ({len(text) - longest:,} more characters)"
+
 
 class Chip(msgspec.Struct, frozen=True):
     """tone: good, busy, warn, bad, idle. icon: a symbol of templates/_icons.html. title: a sentence."""
