@@ -38,11 +38,17 @@ STICKS_OUT = """() => [...document.querySelectorAll('body *')].filter(e => e.che
 # Names that are on more than one line.
 CUT = """() => [...document.querySelectorAll('.fits > a')]
   .filter(a => a.getClientRects().length > 1).map(a => a.textContent)"""
-# Cells whose label lies over their text.
+# Pieces of a name, between the places where it may be broken, that are on more than one line.
+PIECES = """() => [...document.querySelectorAll('.rows tbody th a')].flatMap(a => [...a.childNodes]).filter(piece => {
+  const range = document.createRange()
+  range.selectNodeContents(piece)
+  return range.getClientRects().length > 1
+}).map(piece => piece.textContent)"""
+# Cells whose label lies over their text, or touches it.
 COVERED = """() => [...document.querySelectorAll('.rows td[data-label]')].filter(cell => {
   const label = getComputedStyle(cell, '::before')
   return label.position === 'absolute' && label.display !== 'none'
-    && parseFloat(label.width) > parseFloat(getComputedStyle(cell).paddingLeft) + 1
+    && parseFloat(label.width) > parseFloat(getComputedStyle(cell).paddingLeft) - 4
 }).map(cell => cell.dataset.label)"""
 
 
@@ -75,6 +81,33 @@ def test_nothing_sticks_out_and_no_short_name_is_broken(site: tuple[Site, Page])
         found = {what: page.evaluate(script) for what, script in (("out", OUTSIDE), ("cut", CUT), ("over", COVERED))}
         assert found == {"out": [], "cut": [], "over": []}, path
         assert page.locator("h1, .totals").count(), path
+
+
+PODS = ("coordinator7d9f8c6b5xx-0", "inference-server-7d9f8c6b5-4xk2p", "pre.processing-2024-11-30-0123456789")
+
+
+@pytest.mark.parametrize("width", [390, 1366])
+def test_a_pods_name_goes_on_a_new_line_only_where_a_word_of_it_ends(browser: Browser, show: Show, width: int) -> None:
+    claims = {f"accelerator-{n}": f"nowhere-{n}-of-this-training" for n in range(3)}
+    scene = Scene(*build.nodes(2), *(build.pod(name, "research-and-training", claims=claims) for name in PODS))
+    site = show(scene)
+    page = site.open(browser, "/pods", viewport={"width": width, "height": 800})
+    names = page.locator(".pods tbody th a")
+    assert set(names.all_text_contents()) == set(PODS)
+    assert page.evaluate(PIECES) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.close()
+
+
+def test_a_drivers_name_is_not_cut_on_a_phone(browser: Browser, show: Show) -> None:
+    one_piece = "acceleratorsofafarvendor" * 2
+    site = show(Scene(*build.nodes(1), *(build.resource_class(n, driver=n) for n in (LONG, one_piece))))
+    page = site.open(browser, "/drivers", viewport={"width": 390, "height": 800})
+    for name in (LONG, one_piece):
+        box = page.locator(".drivers tbody th").get_by_role("link", name=name).bounding_box()
+        assert box is not None
+        assert box["x"] + box["width"] <= 390 - 12, name
+    page.close()
 
 
 def long(what: str, dots: bool = True) -> str:

@@ -174,10 +174,10 @@ def fits(name: str) -> SafeString | str:
 @register.filter
 @lru_cache(maxsize=4096)
 def broken(name: str) -> SafeString | str:
-    """A long name that may go on a new line after each dot or slash; escaped."""
+    """A long name that may go on a new line after each dot, slash or hyphen; escaped."""
     if len(name) <= SHORT:
         return name
-    return mark_safe(re.sub(r"([./])(?=.)", r"\1<wbr>", escape(name)))  # noqa: S308 - escaped
+    return mark_safe(re.sub(r"([./-])(?=.)", r"\1<wbr>", escape(name)))  # noqa: S308 - escaped
 
 
 @register.filter
