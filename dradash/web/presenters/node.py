@@ -34,6 +34,7 @@ from dradash.web.presenters.words import (
     cut,
     driver_href,
     negotiation_href,
+    node_href,
     outcome_chip,
     pod_href,
     row_id,
@@ -108,6 +109,7 @@ class NodeView(msgspec.Struct, frozen=True):
     labels: tuple[LabelRow, ...]
     other_labels: tuple[tuple[str, str], ...]  # the first ones
     other_labels_total: int
+    json_href: str  # where all of them are
     classes: tuple[ClassRow, ...]
     passed: int
     claims: tuple[ClaimHere, ...]
@@ -232,6 +234,7 @@ def present(facts: Facts, query: Query, sets: Mapping[str, int]) -> NodeView:
         taints=tuple(taint_text(t) for t in facts.node.spec.taints),
         labels=facts.labels,
         other_labels=tuple(sorted((k, cut(v)) for k, v in meta.labels.items() if k not in asked)[:LABELS]),
+        json_href=f"/api/v1{node_href(facts.node.name)}",
         other_labels_total=sum(k not in asked for k in meta.labels),
         classes=facts.classes,
         passed=sum(c.passes for c in facts.classes),
