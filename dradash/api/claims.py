@@ -13,6 +13,7 @@ from dradash.api.endpoint import Endpoint, Listing, listed, projected
 from dradash.api.findings import FindingRow, about
 from dradash.api.schemas import Json, Ref, Shape, page, ref, time_of, url
 from dradash.kinds.claim import ResourceClaim
+from dradash.reader.before import world_before
 from dradash.reader.histories import seen_claims
 from dradash.reader.world import World
 from dradash.scheduling.classic.claims import driver_of
@@ -198,16 +199,22 @@ def _life(entries: Sequence[Any], driver: str) -> tuple[TurnBody, ...]:
     return tuple(turn(t) for t in reversed(turns))
 
 
+def _as_in(world: World, key: str, claim: ResourceClaim) -> tuple[Item, ClaimRow, list[str]]:
+    item = Item(key, claim, claim_state(claim), driver_of(claim, world.cluster))
+    return item, row_of(item, world), sorted(world.cluster.pods_by_claim.members(key))
+
+
 def detail(ask: Ask) -> Any:
     key, gone = ask.key, 0.0
     with ask.world() as world:
         claim, raw = world.cluster.claims.get(key), world.cluster.raw[KIND].get(key, b"{}")
-    if claim is None:
+        stands = _as_in(world, key, claim) if claim is not None else None
+    if claim is None or stands is None:
         claim, entry = ask.last(KIND, key)
         raw, gone = entry.object, entry.at
-    with ask.world() as world:
-        item = Item(key, claim, claim_state(claim), driver_of(claim, world.cluster))
-        row, users = row_of(item, world), sorted(world.cluster.pods_by_claim.members(key))
+        with world_before(ask.here, gone, ask.at) as (before, _):
+            stands = _as_in(before, key, claim)
+    item, row, users = stands
     found = ClaimDetail(
         claim=row,
         gone=time_of(gone),

@@ -13,6 +13,7 @@ from dradash.api.claims import TurnBody, turn
 from dradash.api.endpoint import Endpoint, Listing, listed, projected
 from dradash.api.paging import NEVER
 from dradash.api.schemas import Json, Shape, page, time_of, url
+from dradash.reader.before import negotiated_until, world_before
 from dradash.reader.histories import seen_claims, seen_contexts
 from dradash.reader.talks import KIND, STATES, Talk, rules_broken, talk
 from dradash.reader.world import World
@@ -174,13 +175,15 @@ def detail(ask: Ask) -> Any:
     key, gone = ask.key, 0.0
     with ask.world() as world:
         context, raw = world.cluster.contexts.get(key), world.cluster.raw[KIND].get(key, b"{}")
-    if context is None:
+        item = talk(world, key, context, ask.here.waits(ask.at)) if context is not None else None
+    if context is None or item is None:
         context, entry = ask.last(KIND, key)
         raw, gone = entry.object, entry.at
-    with ask.world() as world:
-        item = talk(world, key, context, ask.here.waits(ask.at))
-        row = row_of(item, ask.now)
-    rounds = _rounds(ask, item, {n: c.key for n, c in item.claims.items() if c is not None})
+        over = negotiated_until(entry, ask.history("pods", key))
+        with world_before(ask.here, over, ask.at) as (before, waits):
+            item = talk(before, key, context, waits)
+    row = row_of(item, gone or ask.now)
+    rounds = _rounds(ask, item, {n: c.key for n, c in item.claims.items() if c is not None}, gone)
     found = TalkDetail(
         negotiation=row,
         gone=time_of(gone),
@@ -193,10 +196,11 @@ def detail(ask: Ask) -> Any:
     return projected(found, ask)
 
 
-def _rounds(ask: Ask, item: Talk, claims: Mapping[str, str]) -> tuple[RoundBody, ...]:
+def _rounds(ask: Ask, item: Talk, claims: Mapping[str, str], gone: float) -> tuple[RoundBody, ...]:
     owner = item.pod.uid if item.pod else next((r.uid for r in item.context.metadata.owner_references), "")
     contexts = seen_contexts(ask.history(KIND, item.key), owner) or [SeenContext(0.0, item.context)]
-    histories = {name: seen_claims(ask.history("resourceclaims", key)) for name, key in claims.items()}
+    states = {name: seen_claims(ask.history("resourceclaims", key)) for name, key in claims.items()}
+    histories = {name: [s for s in of if not gone or s.at <= gone] for name, of in states.items()}
     told = negotiate(contexts, histories, item.drivers)
     return tuple(
         RoundBody(number=r.number, started=time_of(r.started), turns=tuple(turn(t) for t in r.turns))

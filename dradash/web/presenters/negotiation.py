@@ -31,6 +31,7 @@ from dradash.web.presenters.words import (
     Chip,
     claim_chip,
     claim_href,
+    cut,
     driver_href,
     href,
     node_href,
@@ -152,9 +153,9 @@ class Facts(msgspec.Struct, frozen=True):
 def gather(
     world: World, key: str, stats: DriverStats, now: float, waits: Since, *, last: HistoryEntry | None = None
 ) -> Facts | None:
-    """None when there is no such context. last: the last state of one that is gone."""
+    """None when there is no such context. last: of one that is gone; `world` and `waits` are then of just before."""
     context, raw, gone = world.cluster.contexts.get(key), world.cluster.raw[KIND].get(key, b""), 0.0
-    if context is None and last is not None:
+    if last is not None:
         try:
             context, raw, gone = decode(PodSchedulingContext, last.object), last.object, last.at
         except MalformedObject:
@@ -168,7 +169,7 @@ def gather(
         raw=raw,
         gone=gone,
         pod_chip=outcome_chip(verdict.outcome if verdict else None),
-        pod_sentence=verdict.sentence if verdict else "",
+        pod_sentence=cut(verdict.sentence) if verdict else "",
         available=_available(world.cluster, standing),
         records={driver: stats.summary(driver, now) for driver in set(standing.drivers.values()) if driver},
     )
@@ -201,8 +202,8 @@ def present(
         pod_chip=facts.pod_chip,
         pod_sentence=facts.pod_sentence,
         chip=STATES[standing.state],
-        moves=() if facts.gone else tuple(move(m) for m in standing.moves),
-        also=() if facts.gone else tuple(move(m) for m in standing.also),
+        moves=tuple(move(m) for m in standing.moves),
+        also=tuple(move(m) for m in standing.also),
         since=standing.since,
         rules=tuple(_rule(r) for r in rules if id_of(r, standing.context) not in told),
         lanes=lanes,
