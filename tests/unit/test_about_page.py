@@ -12,6 +12,7 @@ from dradash.conf import from_environ
 from dradash.reader import current
 from dradash.scheduling.doctor.thresholds import MEANINGS, Thresholds
 from dradash.store.model import StoreUnavailable
+from dradash.version import version
 from dradash.web.presenters import about
 from tests import build
 from tests.scene import Scene
@@ -33,6 +34,10 @@ def page() -> str:
     text = response.content.decode()
     assert html.read(text).faults == []
     return text
+
+
+def test_it_says_which_version_it_is(scene: Scene) -> None:
+    assert f"<dt>Version</dt><dd>{version()}</dd>" in page()
 
 
 def test_it_says_how_far_dradash_sees_and_who_watches(scene: Scene) -> None:
