@@ -6,10 +6,14 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Final
 
+from dradash.kinds.claim import ResourceClaim
 from dradash.kinds.pod import Pod, PodResourceClaim
+from dradash.scheduling.classic.claims import driver_of
 from dradash.scheduling.doctor.exam import Exam, count, created
 from dradash.scheduling.doctor.finding import Finding, Ref
+from dradash.scheduling.gotext import quote
 from dradash.scheduling.rfc3339 import seconds
+from dradash.scheduling.verdict import Outcome, Verdict
 
 _ABSENT: Final = "does not exist"
 
@@ -19,6 +23,7 @@ def check(exam: Exam) -> Iterator[Finding]:
     yield from _missing(exam, pending)
     yield from _missing_classes(exam)
     yield from _class_not_retried(exam, pending)
+    yield from _claim_not_retried(exam, pending)
 
 
 def _generated(pod: Pod, entry: PodResourceClaim) -> tuple[bool, str | None]:
@@ -130,3 +135,57 @@ def _class_not_retried(exam: Exam, pending: list[Pod]) -> Iterator[Finding]:
                     resource_class=ref.resource_class,
                     driver=ref.driver,
                 )
+
+
+# --- claims that came late -------------------------------------------------------------------------------------------
+
+_NOT_TRIED: Final = frozenset({Outcome.WAITING, Outcome.SCHEDULABLE, Outcome.UNSCHEDULABLE})
+CONTEXTS: Final = "podschedulingcontexts"
+
+
+def late_claim(exam: Exam, pod: Pod, verdict: Verdict) -> tuple[ResourceClaim, float] | None:
+    """The claim that the pod was refused for want of and that exists by now, and since when the pod waits for a retry.
+
+    The last one, where several came late. None: there is no such claim, or the scheduler has tried since.
+    """
+    if verdict.outcome not in _NOT_TRIED or verdict.not_modelled:
+        return None  # rightly not tried, or another scheduler's turns are not known
+    said, said_at = verdict.agreement.said, seconds(verdict.agreement.at)
+    tried = max(said_at, exam.changed(CONTEXTS, pod.key))
+    # A condition's time is of its first words, whatever it says by now.
+    undated = verdict.agreement.source == "condition"
+    found = []
+    for entry in pod.spec.resource_claims:
+        claim = exam.cluster.claim(pod.namespace, entry.claim_name) if entry.claim_name else None
+        if claim is None:
+            continue
+        came = created(claim)
+        # Times are of whole seconds; these words leave no doubt which came first.
+        named = f"resourceclaim.resource.k8s.io {quote(claim.name)} not found" in said and tried == said_at
+        if named or (came > created(pod) and came > tried and not undated):
+            found.append((max(came, said_at), claim))
+    if not found:
+        return None
+    since, last = max(found, key=lambda f: f[0])
+    return last, since
+
+
+def _claim_not_retried(exam: Exam, pending: list[Pod]) -> Iterator[Finding]:
+    for pod in pending:
+        verdict = exam.verdict(pod)
+        late = late_claim(exam, pod, verdict) if verdict is not None else None
+        if verdict is None or late is None or not exam.for_longer(late[1], exam.thresholds.retry):
+            continue
+        claim, since = late
+        refused = "the scheduler last refused" if verdict.agreement.said else "the scheduler left aside"
+        yield exam.finding(
+            "reference-not-retried",
+            (pod.uid or pod.key, "resourceclaims", claim.name),
+            f"ResourceClaim {claim.key} was created after {refused} pod {pod.key}, which it has not tried again.",
+            (Ref("pods", pod.key), Ref("resourceclaims", claim.key)),
+            since,
+            command=("-n", pod.namespace, "describe", "pod", pod.name),
+            namespace=pod.namespace,
+            resource_class=claim.spec.resource_class_name,
+            driver=driver_of(claim, exam.cluster),
+        )
