@@ -102,7 +102,9 @@
     if (document.visibilityState !== 'visible') return
     var now = Date.now()
     var exactly = document.body.classList.contains('exact')
+    // What was last seen some time ago does not look alive.
     document.querySelectorAll('time[data-age]').forEach(function (element) {
+      if (!exactly && element.closest('.last-seen') && !element.closest('.as-last-seen')) return
       var then = Date.parse(element.dateTime)
       if (isNaN(then)) return
       var text = exactly ? short.format(then) : told(element.dataset.age, Math.trunc((now - then) / 1000))

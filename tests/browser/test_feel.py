@@ -235,3 +235,16 @@ def test_a_list_at_its_top_shows_what_comes(browser: Browser, show: Show) -> Non
     assert page.evaluate("scrollY") == 0
     expect(page.locator("main tbody tr").first).to_be_in_viewport()
     page.close()
+
+
+def test_ages_of_what_was_last_seen_stand_still(browser: Browser, show: Show) -> None:
+    scene = pages.scene()
+    scene.sync("podschedulingcontexts", "forbidden", error="no role")
+    site = show(scene)
+    page = site.open(browser, "/negotiations")
+    expect(page.locator("#list .as-last-seen")).to_be_visible()
+    age = page.locator("#list td time[data-age]").first
+    before, said = age.text_content(), page.locator("#freshness time").first.text_content()
+    page.wait_for_function("t => document.querySelector('#freshness time').textContent !== t", arg=said)
+    assert age.text_content() == before
+    page.close()

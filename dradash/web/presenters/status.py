@@ -23,6 +23,7 @@ class UnknownKind(msgspec.Struct, frozen=True):
     chip: Chip
     since: float
     error: str
+    seen: float = 0.0  # until when it was known
 
 
 class FreshnessView(msgspec.Struct, frozen=True):
@@ -64,7 +65,9 @@ def present(freshness: Freshness, sync: Mapping[str, SyncState], cluster: str) -
         for plural in KINDS:
             state = sync.get(plural) or SyncState(plural)
             if state.state != "synced":
-                unknown.append(UnknownKind(plural, sync_chip(state.state), state.since, state.error))
+                unknown.append(
+                    UnknownKind(plural, sync_chip(state.state), state.since, state.error, state.seen or state.since)
+                )
     return FreshnessView(
         cluster=cluster,
         state=freshness.state,
