@@ -13,6 +13,8 @@ from django.test import Client
 from dradash.kinds.registry import KINDS
 from dradash.reader import current
 from dradash.reader.moment import parse, show
+from dradash.store.model import StoreUnavailable
+from dradash.web.pages.pods import PodsPage
 from dradash.web.presenters import timetravel
 from dradash.web.templatetags.dradash import utc
 from tests import build
@@ -186,9 +188,36 @@ def test_a_compared_time_before_history_offers_the_nearest_for_itself(story: Sto
 
 @pytest.mark.parametrize("at", ["yesterday", "2026-11-30T03:12", "2026-13-30T03:12:00Z", "12", "<script>"])
 def test_what_is_no_time_is_said(story: Story, at: str) -> None:
-    page = get("/pods", 404, at=at)
+    page = get("/pods", 400, at=at)
     assert "This moment cannot be shown" in page
     assert "<script>" not in page
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/", "/pods", "/claims", "/negotiations", "/nodes", "/classes", "/drivers", "/doctor", "/changes"),
+        *("/about", "/search", "/compare", "/ns/ml/pods/train", "/ns/ml/claims/gpu", "/ns/ml/pods/nobody"),
+        *("/api/v1/pods", "/go"),
+    ],
+)
+def test_a_moment_that_is_none_is_a_bad_request_on_every_page(story: Story, path: str) -> None:
+    assert Client().get(path, {"at": "garbage"}).status_code == 400
+    assert Client().get(path, {"at": "2026-11-29T00:00:00"}).status_code == 400
+
+
+def test_a_compared_time_that_is_none_is_a_bad_request(story: Story) -> None:
+    assert "This moment cannot be shown" in get("/ns/ml/pods/train", 400, at=story.proposed, then="garbage")
+
+
+def test_a_past_that_cannot_be_read_is_not_a_moment_that_does_not_exist(
+    story: Story, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_self: object) -> None:
+        raise StoreUnavailable("no Redis")
+
+    monkeypatch.setattr(PodsPage, "parts", fail)
+    assert "The past cannot be read: no Redis" in get("/pods", 503, at=story.proposed)
 
 
 def test_a_time_to_come_is_said(story: Story) -> None:
@@ -205,7 +234,7 @@ def test_the_form_goes_to_a_time_under_an_address_that_lasts(story: Story) -> No
         "/pods?ns=ml&at=2026-11-30T04%3A05Z"
     )
     assert re.fullmatch(r"/pods\?at=\d{4}-\d\d-\d\dT\d\d%3A\d\d%3A\d\dZ", location(moment="5m"))
-    assert "is no time with a zone" in get("/pods", 404, at="nonsense")
+    assert "is no time with a zone" in get("/pods", 400, at="nonsense")
 
 
 # --- two moments -----------------------------------------------------------------------------------------------------

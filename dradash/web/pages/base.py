@@ -194,20 +194,22 @@ class Page(abc.ABC):
         """The page's own parts, or why this moment cannot be shown."""
         live = timetravel.live_link(self.query)
         later = max(self.at or 0.0, self.compared_with or 0.0)
+        # The request is wrong (400) only where it names no moment; one outside the history is well said and not found.
+        code = 404
         if self.wrong_at:
-            view = timetravel.NoMoment(self.wrong_at, live)
+            code, view = 400, timetravel.NoMoment(self.wrong_at, live)
         elif later > now:
             view = timetravel.NoMoment("This time has not come yet.", live)
         else:
             try:
-                title, parts, code = self.parts()
-                return title, [*self.comparison(), *parts], code
+                title, parts, answered = self.parts()
+                return title, [*self.comparison(), *parts], answered
             except BeforeHistory as before:
                 name = AT if self.at is not None and self.at < before.start else WITH
                 view = timetravel.before_history(before.start, self.query, name)
             except StoreUnavailable as error:
-                view = timetravel.NoMoment(f"The past cannot be read: {error}", live)
-        return "No such moment", [Part("page", "_no_moment.html", view)], 404
+                code, view = 503, timetravel.NoMoment(f"The past cannot be read: {error}", live)
+        return "No such moment", [Part("page", "_no_moment.html", view)], code
 
 
 class ObjectPage(Page):
