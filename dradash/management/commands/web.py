@@ -14,6 +14,7 @@ from dradash.conf import from_environ
 from dradash.supervisor import listen
 from dradash.supervisor.checkout import refuse_installed
 from dradash.supervisor.errors import StartError
+from dradash.web.handshake import Protocol
 
 GRACE: Final = 2  # seconds for requests under way; websockets are closed at once and come back by themselves
 
@@ -48,6 +49,7 @@ class Command(BaseCommand):
             _fail(error)
         config = uvicorn.Config(
             "dradash.asgi:application",
+            http=Protocol,
             access_log=False,
             log_config=None,
             # Headers of a proxy are believed only by our own sign-in, which must see who really connected.
