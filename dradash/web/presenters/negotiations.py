@@ -27,7 +27,7 @@ STATES: Final[dict[str, Chip]] = {
     Stage.SELECT: Chip("Selection due", "busy", "clock", "The scheduler's turn: to select a node"),
     Stage.ALLOCATE: Chip("Allocation owed", "busy", "clock", "A node is selected: a driver must allocate"),
     Stage.FINISH: Chip("Allocated", "good", "check", "Nothing is left to negotiate: reserve and bind"),
-    BOUND: Chip("Bound", "good", "check", "The pod has a node; the context has not been deleted yet"),
+    BOUND: Chip("Bound", "good", "check", "The pod has a node: nothing is left to negotiate"),
     ENDING: Chip("Pod ends", "idle", "trash", "The pod ends without a node: nobody negotiates for it any more"),
     NO_POD: Chip("Without a pod", "idle", "trash", "Its pod is gone: garbage collection removes it"),
 }
