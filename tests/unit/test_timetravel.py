@@ -139,7 +139,9 @@ def test_an_object_is_there_before_its_deletion_gone_after_it_and_missing_before
 def test_the_slider_marks_where_the_verdict_changed_and_leads_from_change_to_change(story: Story) -> None:
     page = get("/ns/ml/pods/train", at=story.unblocked)
     (marks,) = re.findall(r'data-marks="([^"]*)"', page)
-    assert len(marks.split()) == 4  # blocked, waiting, waiting with other words, gone
+    assert len(marks.split()) == 3  # blocked, waiting, gone
+    told = get("/ns/ml/pods/train", at=story.deleted).partition('<ol class="verdicts"')[2].partition("</ol>")[0]
+    assert told.count("<li") == 2  # the same, but that the pod is gone
     moments = re.findall(r'<li(?: aria-current="true")?><a href="\?at=([^"&]*)', page)
     shown = re.search(r'<li aria-current="true"><a href="\?at=([^"&]*)', page)
     assert shown is not None
@@ -147,14 +149,14 @@ def test_the_slider_marks_where_the_verdict_changed_and_leads_from_change_to_cha
     following = re.search(r'<a href="\?at=([^"&]*)" rel="next"', page)
     assert previous is not None
     assert following is not None
-    newest_first = moments[:4]
-    assert newest_first.index(shown[1]) == newest_first.index(previous[1]) == 2
-    assert newest_first.index(following[1]) == 1
+    newest_first = moments[:3]
+    assert newest_first.index(shown[1]) == newest_first.index(previous[1]) == 1
+    assert newest_first.index(following[1]) == 0
     # At the beginning of a state the change before is the one before that.
     earlier = get(f"/ns/ml/pods/train?at={shown[1]}")
     before = re.search(r'<a href="\?at=([^"&]*)" rel="prev"', earlier)
     assert before is not None
-    assert before[1] == newest_first[3]
+    assert before[1] == newest_first[2]
 
 
 def test_a_link_to_a_change_shows_the_state_after_it(story: Story) -> None:

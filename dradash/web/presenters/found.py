@@ -1,4 +1,4 @@
-"""What a search finds: pods, claims, nodes, classes, drivers and namespaces, best first, a few of each kind."""
+"""What a search finds: pods, claims, templates, nodes, classes, drivers, namespaces; best first, a few of each kind."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from dradash.web.presenters.search import (
     NAMESPACES,
     NODES,
     PODS,
+    TEMPLATES,
     Sought,
     parse,
 )
@@ -37,6 +38,7 @@ SHOWN_OF_ONE: Final = 100  # where one kind was asked for
 LABELS: Final = {
     PODS: "Pods",
     CLAIMS: "Claims",
+    TEMPLATES: "Claim templates",
     CONTEXTS: "Negotiations",
     NODES: "Nodes",
     CLASSES: "Classes",
@@ -159,6 +161,7 @@ def _objects(cluster: Cluster) -> dict[str, Mapping[str, Any]]:
     return {
         PODS: cluster.pods,
         CLAIMS: cluster.claims,
+        TEMPLATES: cluster.templates,
         CONTEXTS: cluster.contexts,
         NODES: cluster.nodes.by_name,
         CLASSES: cluster.classes,
@@ -243,6 +246,8 @@ def address(kind: str, key: str) -> str:
             return claim_href(key)
         case "podschedulingcontexts":
             return href(kind, key)
+        case "resourceclaimtemplates":  # it has no page of its own
+            return f"/doctor?about={kind}/{quote(key, safe='/')}"
         case "namespaces":
             return f"/pods?ns={quote(key, safe='')}&outcome=any"
         case _:
