@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 import os
 import socket
 import threading
@@ -20,6 +21,8 @@ from dradash.pipeline.leader import Leader
 from dradash.store.model import StoreUnavailable
 from dradash.store.redis_store import RedisModel
 from dradash.waker import Waker
+
+log = logging.getLogger(__name__)
 
 
 def model(conf: Conf) -> RedisModel:
@@ -60,6 +63,7 @@ def leader(conf: Conf) -> Leader:
 
     def make_informer(sink: Sink, wanted: Callable[[str], bool]) -> Informer:
         source = KubernetesSource.from_kubeconfig(conf.kubeconfig, conf.context)
+        log.info("watching %s", source.server)
         return Informer(source, sink, wanted=wanted, limit=conf.list_limit, watch_timeout=conf.watch_timeout)
 
     return Leader(

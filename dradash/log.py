@@ -14,6 +14,12 @@ def not_a_probe(record: logging.LogRecord) -> bool:
     return getattr(getattr(record, "request", None), "path", "") not in _PROBES
 
 
+def without_traceback(record: logging.LogRecord) -> bool:
+    """A request that Django refuses is the asker's mistake: one line says it, no call of ours is to blame."""
+    record.exc_info, record.exc_text = None, None
+    return True
+
+
 def config(*, debug: bool = False) -> dict[str, Any]:
     """For logging.config.dictConfig and Django's LOGGING."""
     quiet = "INFO" if debug else "WARNING"
@@ -23,11 +29,15 @@ def config(*, debug: bool = False) -> dict[str, Any]:
         "formatters": {
             "line": {"format": "%(asctime)s.%(msecs)03d %(levelname)s %(name)s: %(message)s", "datefmt": "%H:%M:%S"}
         },
-        "filters": {"not_a_probe": {"()": lambda: not_a_probe}},
+        "filters": {
+            "not_a_probe": {"()": lambda: not_a_probe},
+            "without_traceback": {"()": lambda: without_traceback},
+        },
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
         "root": {"handlers": ["stderr"], "level": "INFO"},
         "loggers": {
             "django.request": {"filters": ["not_a_probe"]},
+            "django.security": {"filters": ["without_traceback"]},
             "dradash": {"level": "DEBUG" if debug else "INFO"},
             # These tell of every start, connection, task and request, at INFO.
             "uvicorn": {"level": quiet, "handlers": [], "propagate": True},

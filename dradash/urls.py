@@ -71,5 +71,6 @@ urlpatterns = [
     path("go", machines.go, name="go"),
 ]
 
+handler400 = "dradash.web.views.bad_request"
 handler404 = "dradash.web.views.not_found"
 handler500 = "dradash.web.views.server_error"

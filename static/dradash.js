@@ -92,14 +92,22 @@
     return '0s'
   }
 
+  // form: "ago" for a sentence, where the time may also be to come; else the age alone.
+  function told(form, seconds) {
+    if (form !== 'ago') return ageText(Math.max(0, seconds))
+    return seconds < 0 ? 'in ' + ageText(-seconds) : ageText(seconds) + ' ago'
+  }
+
   function tick() {
     if (document.visibilityState !== 'visible') return
     var now = Date.now()
     var exactly = document.body.classList.contains('exact')
+    // What was last seen some time ago does not look alive.
     document.querySelectorAll('time[data-age]').forEach(function (element) {
+      if (!exactly && element.closest('.last-seen') && !element.closest('.as-last-seen')) return
       var then = Date.parse(element.dateTime)
       if (isNaN(then)) return
-      var text = exactly ? short.format(then) : ageText(Math.max(0, Math.floor((now - then) / 1000)))
+      var text = exactly ? short.format(then) : told(element.dataset.age, Math.trunc((now - then) / 1000))
       if (element.textContent !== text) element.textContent = text
     })
   }

@@ -11,13 +11,50 @@
 
   // --- where something is, for one that stands in the same place later -----------------------------------------------
 
-  // The nearest element with an id, and the way down from there: [id, 3, 0, 1].
+  // Rows and the like come, go and change places: one is found again by what it stands for, not by where it stood.
+  var keys = new WeakMap() // an element that is replaced comes with a new one
+
+  function keyOf(row) {
+    var key = keys.get(row)
+    if (key !== undefined) return key
+    key = row.dataset.key
+    if (!key) {
+      var link = row.tagName !== 'DIV' && (row.querySelector('th a[href]') || row.querySelector('a[href]'))
+      key = link ? link.getAttribute('href') : textOf(row.querySelector('th, dt') || row)
+    }
+    keys.set(row, key)
+    return key
+  }
+
+  function isRow(node) {
+    if (node.nodeType !== 1) return false
+    if (node.dataset.key || node.tagName === 'TR' || node.tagName === 'LI') return true
+    return node.tagName === 'DIV' && node.parentNode.tagName === 'DL'
+  }
+
+  function sameRows(row) {
+    return Array.prototype.filter.call(row.parentNode.children, function (other) {
+      return other.tagName === row.tagName && keyOf(other) === keyOf(row)
+    })
+  }
+
+  // One step of a way: the number of a child, or a row as its tag, its key and which of those that share the key.
+  function stepTo(node) {
+    if (!isRow(node)) return Array.prototype.indexOf.call(node.parentNode.childNodes, node)
+    return [node.tagName, keyOf(node), sameRows(node).indexOf(node)].join('\n')
+  }
+
+  function childAt(parent, step) {
+    if (typeof step === 'number') return parent.childNodes[step]
+    return Array.prototype.find.call(parent.children || [], function (child) { return isRow(child) && stepTo(child) === step })
+  }
+
+  // The nearest element with an id, and the way down from there: [id, 3, 'TR\n/ns/ml/pods/train\n0', 1].
   function pathOf(node, block) {
     var path = []
     for (var n = node; n && n !== block; n = n.parentNode) {
-      if (n.id && n !== node) return [n.id].concat(path)
-      if (n.id && n.nodeType === 1) return [n.id]
-      path.unshift(Array.prototype.indexOf.call(n.parentNode.childNodes, n))
+      if (n.id) return [n.id].concat(path)
+      path.unshift(stepTo(n))
     }
     return [''].concat(path)
   }
@@ -25,8 +62,49 @@
   function nodeAt(path, block) {
     var node = path[0] ? document.getElementById(path[0]) : block
     if (!node || !(node === block || block.contains(node))) return null
-    for (var i = 1; node && i < path.length; i++) node = node.childNodes[path[i]]
+    for (var i = 1; node && i < path.length; i++) node = childAt(node, path[i])
     return node || null
+  }
+
+  // --- what is being read --------------------------------------------------------------------------------------------
+
+  var pageWasScrolled = false
+  document.addEventListener('scroll', function (event) { if (event.target === document) pageWasScrolled = true }, true)
+
+  function rowOf(node, block) {
+    var element = node && (node.nodeType === 1 ? node : node.parentElement)
+    var row = element && element.closest('tr, li')
+    return row && block.contains(row) && row !== block ? row : null
+  }
+
+  // The rows that must not slide away, with where they are: that with the focus or the selected text, or those on
+  // screen of a page that was scrolled down. Nobody asks where they are while the page stands at its top.
+  function readIn(block) {
+    var selection = getSelection()
+    var rows = [
+      rowOf(document.activeElement, block),
+      selection && !selection.isCollapsed ? rowOf(selection.anchorNode, block) : null
+    ].filter(Boolean)
+    if (!rows.length && pageWasScrolled && scrollY > 0) {
+      var top = document.querySelector('.top')
+      var from = top ? top.getBoundingClientRect().bottom : 0
+      rows = Array.from(block.querySelectorAll('tbody > tr, li')).filter(function (row) {
+        var box = row.getBoundingClientRect()
+        return box.top >= from && box.bottom <= innerHeight
+      })
+    }
+    return rows.map(function (row) { return [pathOf(row, block), row.getBoundingClientRect().top] })
+  }
+
+  function keepRead(block, read) {
+    var at = null
+    var was = read.find(function (one) {
+      at = nodeAt(one[0], block)
+      return at
+    })
+    if (!was) return
+    var moved = at.getBoundingClientRect().top - was[1]
+    if (Math.abs(moved) >= 1) scrollBy({ top: moved, behavior: 'instant' })
   }
 
   // --- the reader's place --------------------------------------------------------------------------------------------
@@ -38,13 +116,15 @@
   }, true)
 
   function placeIn(block) {
-    var place = { open: [], scrolled: [], focus: null, selected: selectionIn(block), values: valuesIn(block) }
+    var place = { open: [], scrolled: [], focus: null, selected: selectionIn(block), values: valuesIn(block), read: readIn(block) }
     block.querySelectorAll('details').forEach(function (d) { place.open.push([pathOf(d, block), d.open]) })
     block.querySelectorAll(BOXES).forEach(function (box) {
       if (wasScrolled.has(box)) place.scrolled.push([pathOf(box, block), box.scrollLeft, box.scrollTop])
     })
     var active = document.activeElement
-    if (active && active !== block && block.contains(active)) place.focus = [pathOf(active, block), active.tagName]
+    if (active && active !== block && block.contains(active)) {
+      place.focus = { path: pathOf(active, block), tag: active.tagName, names: namesOf(active) }
+    }
     return place
   }
 
@@ -59,10 +139,25 @@
       box.scrollLeft = was[1]
       box.scrollTop = was[2]
     })
-    var focus = place.focus && nodeAt(place.focus[0], block)
-    if (focus && focus.tagName === place.focus[1]) focus.focus({ preventScroll: true })
+    focusAgain(block, place.focus)
     select(block, place.selected)
+    keepRead(block, place.read)
     mark(block, place.values)
+  }
+
+  // What an element is to its reader: where it leads, what it copies, what it says.
+  function namesOf(element) {
+    return [element.getAttribute('href'), element.dataset.copy, element.name, textOf(element)]
+  }
+
+  // Nothing rather than another object: Enter would open it.
+  function focusAgain(block, was) {
+    var focus = was && nodeAt(was.path, block)
+    if (!focus || focus.tagName !== was.tag) return
+    var names = namesOf(focus)
+    if (focus.tagName === 'SUMMARY' || names.some(function (n, i) { return n && n === was.names[i] })) {
+      focus.focus({ preventScroll: true })
+    }
   }
 
   // --- selected text -------------------------------------------------------------------------------------------------

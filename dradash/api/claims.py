@@ -12,6 +12,7 @@ from dradash.api.asking import Ask
 from dradash.api.endpoint import Endpoint, Listing, listed, projected
 from dradash.api.findings import FindingRow, about
 from dradash.api.schemas import Json, Ref, Shape, page, ref, time_of, url
+from dradash.reader.before import world_before
 from dradash.reader.histories import claim_life
 from dradash.reader.world import World
 from dradash.scheduling.claimfacts import (
@@ -215,16 +216,22 @@ def _life(entries: Sequence[Any], driver: str) -> tuple[TurnBody, ...]:
     return tuple(turn(t) for t in reversed(claim_life(entries, driver)))
 
 
+def _as_in(world: World, key: str, claim: AnyClaim) -> tuple[Item, ClaimRow, list[str]]:
+    item = Item.of(key, claim, world.cluster)
+    return item, row_of(item, world), sorted(world.cluster.pods_by_claim.members(key))
+
+
 def detail(ask: Ask) -> Any:
     key, gone = ask.key, 0.0
     with ask.world() as world:
         claim, raw = claims_of(world.cluster).get(key), world.cluster.raw[KIND].get(key, b"{}")
-    if claim is None:
+        stands = _as_in(world, key, claim) if claim is not None else None
+    if claim is None or stands is None:
         claim, entry = ask.last(KIND, key)
         raw, gone = entry.object, entry.at
-    with ask.world() as world:
-        item = Item.of(key, claim, world.cluster)
-        row, users = row_of(item, world), sorted(world.cluster.pods_by_claim.members(key))
+        with world_before(ask.here, gone, ask.at) as (before, _):
+            stands = _as_in(before, key, claim)
+    item, row, users = stands
     found = ClaimDetail(
         claim=row,
         gone=time_of(gone),

@@ -13,19 +13,25 @@ from dradash.api.claims import TurnBody, turn
 from dradash.api.endpoint import Endpoint, Listing, listed, projected
 from dradash.api.paging import NEVER
 from dradash.api.schemas import Json, Shape, page, time_of, url
+from dradash.reader.before import negotiated_until, world_before
 from dradash.reader.histories import seen_claims, seen_contexts
 from dradash.reader.talks import KIND, STATES, Talk, rules_broken, talk
 from dradash.reader.world import World
 from dradash.scheduling.classic.awaiting import Awaited
 from dradash.scheduling.classic.negotiation import SeenContext, negotiate
-from dradash.store.model import Change
+from dradash.store.model import VERDICTS, Change
 
 _ORDER: Final = {state: i for i, state in enumerate(STATES)}
 
 
 class Move(Shape, frozen=True):
-    """A move that is awaited. actor: scheduler, or a driver's name. stage: what sort of move it is."""
+    """A move that is awaited. stage: what sort of move it is.
 
+    who: scheduler, driver, pod, claim controller, garbage collector or admin, as in a verdict's actsNext. actor: the
+    driver's name or the pod's namespace/name, else the same as who.
+    """
+
+    who: str
     actor: str
     claim: str
     stage: str
@@ -39,12 +45,16 @@ class Broken(Shape, frozen=True):
 
 
 class TalkRow(Shape, frozen=True):
-    """silentSince: of the longest wait for a move. answered: of how many claims a driver has answered."""
+    """moves: of those who must act next, as the verdict on the pod says. also: awaited too, but not enough by itself.
+
+    silentSince: of the longest wait for one of the moves. answered: of how many claims a driver has answered.
+    """
 
     namespace: str
     name: str
     state: str
     moves: tuple[Move, ...]
+    also: tuple[Move, ...]
     silent_since: str | None
     proposed: int
     selected: str
@@ -105,6 +115,7 @@ def _matches(item: Talk, ask: Ask) -> bool:
 
 def _move(awaiting: Awaited) -> Move:
     return Move(
+        who=awaiting.party,
         actor=awaiting.actor,
         claim=awaiting.claim,
         stage=str(awaiting.stage),
@@ -122,6 +133,7 @@ def row_of(item: Talk, now: float) -> TalkRow:
         name=item.context.name,
         state=item.state,
         moves=tuple(_move(m) for m in item.moves),
+        also=tuple(_move(m) for m in item.also),
         silent_since=time_of(item.since),
         proposed=len(spec.potential_nodes),
         selected=spec.selected_node,
@@ -136,7 +148,7 @@ def row_of(item: Talk, now: float) -> TalkRow:
 
 
 def touched(change: Change, world: World) -> Iterable[str]:
-    if change.kind in (KIND, "pods"):
+    if change.kind in (KIND, "pods", VERDICTS):
         return (change.key,)
     return world.cluster.pods_by_claim.members(change.key) if change.kind == "resourceclaims" else ()
 
@@ -163,13 +175,15 @@ def detail(ask: Ask) -> Any:
     key, gone = ask.key, 0.0
     with ask.world() as world:
         context, raw = world.cluster.contexts.get(key), world.cluster.raw[KIND].get(key, b"{}")
-    if context is None:
+        item = talk(world, key, context, ask.here.waits(ask.at)) if context is not None else None
+    if context is None or item is None:
         context, entry = ask.last(KIND, key)
         raw, gone = entry.object, entry.at
-    with ask.world() as world:
-        item = talk(world, key, context, ask.here.waits(ask.at))
-        row = row_of(item, ask.now)
-    rounds = _rounds(ask, item, {n: c.key for n, c in item.claims.items() if c is not None})
+        over = negotiated_until(entry, ask.history("pods", key))
+        with world_before(ask.here, over, ask.at) as (before, waits):
+            item = talk(before, key, context, waits)
+    row = row_of(item, gone or ask.now)
+    rounds = _rounds(ask, item, {n: c.key for n, c in item.claims.items() if c is not None}, gone)
     found = TalkDetail(
         negotiation=row,
         gone=time_of(gone),
@@ -182,10 +196,11 @@ def detail(ask: Ask) -> Any:
     return projected(found, ask)
 
 
-def _rounds(ask: Ask, item: Talk, claims: Mapping[str, str]) -> tuple[RoundBody, ...]:
+def _rounds(ask: Ask, item: Talk, claims: Mapping[str, str], gone: float) -> tuple[RoundBody, ...]:
     owner = item.pod.uid if item.pod else next((r.uid for r in item.context.metadata.owner_references), "")
     contexts = seen_contexts(ask.history(KIND, item.key), owner) or [SeenContext(0.0, item.context)]
-    histories = {name: seen_claims(ask.history("resourceclaims", key)) for name, key in claims.items()}
+    states = {name: seen_claims(ask.history("resourceclaims", key)) for name, key in claims.items()}
+    histories = {name: [s for s in of if not gone or s.at <= gone] for name, of in states.items()}
     told = negotiate(contexts, histories, item.drivers)
     return tuple(
         RoundBody(number=r.number, started=time_of(r.started), turns=tuple(turn(t) for t in r.turns))

@@ -65,8 +65,11 @@ Json = dict[str, Any]
 
 @lru_cache(maxsize=20_000)
 def time_of(at: float) -> str | None:
-    """RFC 3339 of Unix seconds; None for 0.0, which means never or not known."""
-    return show(at) if at else None
+    """RFC 3339 of Unix seconds; None for 0.0, which means never or not known, and for what no calendar shows."""
+    try:
+        return show(at) if at else None
+    except OverflowError:
+        return None
 
 
 @lru_cache(maxsize=8192)

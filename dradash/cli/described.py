@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from dradash.cli.style import TONES, Style, safe
-from dradash.cli.tables import age
+from dradash.cli.tables import age, mover
 
 Json = Mapping[str, Any]
 SHOWN: Final = 8  # events, nodes of a group
@@ -69,6 +69,6 @@ def _talk(negotiation: Json | None, now: float, style: Style) -> Iterator[str]:
     )
     for move in talk["moves"]:
         of = f" for {safe(move['claim'])}" if move["claim"] else ""
-        actor = safe(move["actor"]) or "the driver"
+        actor = safe(mover(move)) or "the driver"
         yield f"  awaited for {age(move['since'], now)}: {actor}{of}: {safe(move['what'])}"
     yield from (f"  warning: {safe(text)}" for text in negotiation.get("warnings") or ())

@@ -27,8 +27,8 @@ _COMMANDS: Final[dict[str, tuple[Callable[[argparse.ArgumentParser], None], Run,
 }
 # Management commands, with what `help` says of them: naming them here keeps Django out of `dradash help`.
 MANAGEMENT: Final = {
-    "up": "start everything: Redis, workers, web server",
-    "web": "serve the pages alone",
+    "up": "start everything: Redis, workers, web server (in a checkout only)",
+    "web": "serve the pages alone (in a checkout only)",
     "sim": "serve a simulated cluster",
     "record": "write a cluster's streams to a file (docs/support.md)",
     "agreement": "compare a recording's scheduler with our verdicts",

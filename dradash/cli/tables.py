@@ -56,7 +56,13 @@ def _acts(row: Row, _now: float) -> str:
 
 
 def _moves(row: Row, _now: float) -> str:
-    return ",".join(dict.fromkeys(m.get("actor") or "?" for m in row.get("moves") or ())) or "-"
+    return ",".join(dict.fromkeys(mover(m) or "?" for m in row.get("moves") or ())) or "-"
+
+
+def mover(move: Row) -> str:
+    """Who must make a negotiation's move, "" for a driver whose name is not known."""
+    actor = str(move.get("actor") or "")
+    return f"pod {actor}" if move.get("who") == "pod" else actor
 
 
 def _about(row: Row, _now: float) -> str:

@@ -7,6 +7,7 @@ is a relist and replaces what the kind had. Kinds that we do not know are passed
 
 from __future__ import annotations
 
+import errno
 import gzip
 import math
 import os
@@ -16,7 +17,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import IO, Any, Final, cast
+from typing import IO, Any, Final, Protocol, cast
 
 import msgspec
 
@@ -75,13 +76,19 @@ def _row(line: bytes, where: str) -> Row:
     return row
 
 
+class Writable(Protocol):
+    def write(self, line: bytes, /) -> int: ...
+
+    def flush(self) -> None: ...
+
+
 class Writer:
     """Writes rows, the first lists of all `kinds` before anything else. Thread-safe; flushes line by line.
 
     What a watch brings before the last of the first lists is held back; `give_up` says of a kind that it has none.
     """
 
-    def __init__(self, out: IO[bytes], kinds: Iterable[str], clock: Callable[[], float]) -> None:
+    def __init__(self, out: Writable, kinds: Iterable[str], clock: Callable[[], float]) -> None:
         self.counts: Counter[tuple[str, str]] = Counter()
         self._out = out
         self._clock = clock
@@ -136,10 +143,42 @@ class Writer:
             self.error = error
 
 
-def open_for_writing(name: str) -> IO[bytes]:
-    """`-` is standard output, a name that ends in .gz is compressed. Raises OSError."""
+class Output:
+    """A file that is opened at the first line: without one, an older recording stays and no empty one appears."""
+
+    def __init__(self, open_now: Callable[[], IO[bytes]]) -> None:
+        self._open = open_now
+        self._file: IO[bytes] | None = None
+
+    def write(self, line: bytes, /) -> int:
+        if self._file is None:
+            self._file = self._open()
+        return self._file.write(line)
+
+    def flush(self) -> None:
+        if self._file is not None:
+            self._file.flush()
+
+    def __enter__(self) -> Output:
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        if self._file is not None:
+            self._file.close()
+
+
+def open_for_writing(name: str) -> Output:
+    """`-` is standard output, a name that ends in .gz is compressed. Raises OSError for what cannot be written."""
     if name == STDOUT:
-        return os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+        return Output(lambda: os.fdopen(os.dup(sys.stdout.fileno()), "wb"))
+    path = Path(name)
+    # Found now and not at the first line, which may come after minutes.
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), name)
     if name.endswith(".gz"):
-        return cast(IO[bytes], gzip.open(name, "wb"))
-    return Path(name).open("wb")
+        return Output(lambda: cast(IO[bytes], gzip.open(path, "wb")))
+    return Output(lambda: path.open("wb"))

@@ -59,6 +59,7 @@ QUICK: Final = Backoff(base=0.5, cap=30.0)
 # A permission or a resource that is missing comes back when a person acts: look rarely.
 SLOW: Final = Backoff(base=30.0, cap=300.0)
 LONGEST_RETRY_AFTER: Final = 300.0  # a server (or a proxy) that asks for more is not believed
+REFUSED: Final = ("forbidden", "notServed")  # a retry leaves the state as it is until it is known how it went
 SHORT_WATCH: Final = 1.0  # a watch that ends sooner, and brought nothing, counts as a failure
 SILENCE_GRACE: Final = 30.0  # beyond the asked time-out; then the connection is taken for dead
 RESUMES_BEFORE_RELIST: Final = 5  # failures in a row of a watch, after which its resourceVersion is not trusted
@@ -102,6 +103,7 @@ class Reflector:
         self._list_failures = 0
         self._watch_failures = 0
         self._refusals = 0
+        self._watch_refused = False  # the last watch; a list that is allowed says nothing of the next one
 
     # -- what to do ----------------------------------------------------------------------------------------------
 
@@ -137,16 +139,21 @@ class Reflector:
 
     def _is_well(self, now: float, **fields: Any) -> None:
         self._watch_failures = self._refusals = 0
+        self._watch_refused = False
         self._health.change(now, state="synced", error="", **fields)
 
     def _discovered(self, answer: Discovered, now: float) -> list[Emission]:
         version = self._served_version(answer.served)
         if version is None:
             return self._refused(NotServed(f"the API server does not serve {self._wanted_versions()}"), now)
-        self._refusals = self._list_failures = 0
+        self._list_failures = 0
+        if not self._watch_refused:
+            self._refusals = 0
         self._version = version
         self._begin_list()
-        self._health.change(now, version=version, error="", state=self._while_listing())
+        self._health.change(now, version=version)
+        if self._health.state.state not in REFUSED:  # that a kind is in the directory does not mean that it is served
+            self._health.change(now, error="", state=self._while_listing())
         return []
 
     def _while_listing(self) -> str:
@@ -174,10 +181,13 @@ class Reflector:
         page = answer.page
         if not page.resource_version:
             return self._failed(Failed(Unavailable("the list names no resourceVersion")), now)
-        self._list_failures = self._refusals = 0
+        self._list_failures = 0
         malformed = sum(not self._take(raw) for raw in page.items)
         malformed += self._health.state.malformed
-        self._health.change(now, state=self._while_listing(), error="", seen=now, malformed=malformed)
+        self._health.change(now, seen=now, malformed=malformed)
+        if not self._watch_refused:
+            self._refusals = 0
+            self._health.change(now, state=self._while_listing(), error="")
         try:
             return self._replace(now) if self._listing.turn(page) else []
         except Unavailable as endless:
@@ -208,7 +218,9 @@ class Reflector:
         relists = self._health.state.relists + 1 if self._synced_once else 0
         self.resume_from, self._synced_once = version, True
         self.phase = Phase.CONNECTING
-        self._health.change(now, state="synced", error="", resource_version=version, relists=relists)
+        self._health.change(now, resource_version=version, relists=relists)
+        if not self._watch_refused:
+            self._health.change(now, state="synced", error="")
         return [Replaced(items, version)]
 
     def _opened(self, _answer: Opened, now: float) -> list[Emission]:
@@ -305,6 +317,7 @@ class Reflector:
     def _refused(self, error: SourceError, now: float) -> list[Emission]:
         self._refusals += 1
         self._delay = SLOW.delay(self._refusals, self._random())
+        self._watch_refused = self.phase is Phase.CONNECTING
         state = "forbidden" if isinstance(error, Forbidden) else "notServed"
         if isinstance(error, NotServed):
             self.phase = Phase.DISCOVERING
@@ -321,7 +334,8 @@ class Reflector:
         failures = self._count_failure()
         self._delay = QUICK.delay(failures, self._random())
         # One lost connection is daily life (a load balancer, a restart): it is stale when the second try fails too.
-        stale = self._synced_once and (failures > 1 or self.phase is not Phase.CONNECTING)
+        once_is_enough = self.phase is not Phase.CONNECTING and self._health.state.state not in REFUSED
+        stale = self._synced_once and (failures > 1 or once_is_enough)
         self._health.change(now, error=str(error), state="stale" if stale else self._health.state.state)
         return []
 

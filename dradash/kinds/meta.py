@@ -6,9 +6,12 @@ kept by the model as the API server sent it.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+
+# What Go reads as int64; a larger number makes the object malformed there too.
+Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class KubeStruct(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -33,6 +36,7 @@ class ObjectMeta(KubeStruct, frozen=True, kw_only=True):
     annotations: dict[str, str] = {}
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
+    deletion_grace_period_seconds: Int64 | None = None
     finalizers: tuple[str, ...] = ()
     owner_references: tuple[OwnerReference, ...] = ()
 

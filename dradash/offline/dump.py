@@ -33,7 +33,10 @@ _RESTS_ON: Final = {
 
 
 class Missing(msgspec.Struct, frozen=True):
-    """A kind (or "file") that the input lacks. decides: without it there is no verdict, else a part is not known."""
+    """A kind (or "file", "object") that the input lacks or that cannot be read.
+
+    decides: without it there is no verdict, else a part is not known.
+    """
 
     kind: str
     what: str

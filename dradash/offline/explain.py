@@ -10,7 +10,7 @@ import msgspec
 
 from dradash.kinds.claim import ResourceClaim
 from dradash.kinds.pod import Pod
-from dradash.offline.dump import Dump, judged_versions
+from dradash.offline.dump import Dump, Missing, judged_versions
 from dradash.scheduling.agreement import agreement, last_words
 from dradash.scheduling.claimname import claim_name
 from dradash.scheduling.classic.claims import driver_of
@@ -149,9 +149,11 @@ class Explainer:
     def _explain(self, pod: Pod, node: str) -> Explanation:
         dump = self._dump
         lacks = [] if pod.spec.node_name else list(dump.missing(pod))
-        decided = not any(m.decides for m in lacks)
         evaluation = evaluate(pod, dump.cluster, 0, now=dump.now)
         verdict = evaluation.verdict
+        if verdict.outcome is Outcome.UNKNOWN:
+            lacks.append(Missing("object", verdict.sentence, True))
+        decided = not any(m.decides for m in lacks)
         words = last_words(pod, dump.cluster.events_about("Pod", pod.key))
         texts = verdict.reason_texts
         return Explanation(

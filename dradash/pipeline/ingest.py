@@ -14,8 +14,9 @@ from typing import Final
 import msgspec
 
 from dradash.informer.sink import KindState, ObjectEvent
-from dradash.kinds.registry import KINDS, ONE_GENERATION
+from dradash.kinds.registry import KINDS
 from dradash.pipeline.reconsider import Applied, Reconsider
+from dradash.pipeline.trouble import Troubles
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.generation import Generation
 from dradash.store.model import DuePod, Loaded, Model, SyncState, Write
@@ -56,6 +57,7 @@ class Ingest:
         self._states = {kind: state.state for kind, state in loaded.sync.items()}
         if claims := loaded.sync.get("resourceclaims"):
             self._cluster.claims_version = claims.version
+        self._troubles = Troubles(kind for kind, state in self._states.items() if state == "synced")
 
     def wanted(self, pod_key: str) -> bool:
         """Whether a pod matters that uses no claims itself: a claim is reserved for it, or the model holds it."""
@@ -86,10 +88,8 @@ class Ingest:
             now = self._clock()
             self._model.set_sync(self._epoch, SyncState(**msgspec.structs.asdict(state)), now)
             before = self._states.get(state.kind, "unknown")
-            if state.state != before and state.state not in ("unknown", "syncing"):
-                is_expected = state.state == "synced" or (state.state == "notServed" and state.kind in ONE_GENERATION)
-                level = logging.INFO if is_expected else logging.WARNING
-                log.log(level, "%s: %s%s", state.kind, state.state, f": {state.error}" if state.error else "")
+            for line in self._troubles.lines(state):
+                log.log(logging.WARNING if line.warning else logging.INFO, "%s", line.text)
             self._states[state.kind] = state.state
             if state.kind == "resourceclaims":
                 self._cluster.claims_version = state.version

@@ -62,7 +62,9 @@ class Reconsider:
     def _note(self, pods: Iterable[str], changes: Sequence[Applied]) -> None:
         for pod_key in pods:
             notes = self._notes[pod_key]
-            pod = self._cluster.pods[pod_key]
+            pod = self._cluster.pods.get(pod_key)
+            if pod is None:
+                continue  # malformed: its verdict says that, and no hint is for it
             for c in changes:
                 note = hint_note(pod, self._cluster, c.kind, c.key, c.type, c.old, c.new)
                 if note is not None:

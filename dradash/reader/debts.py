@@ -61,7 +61,7 @@ def _longest_first(owed: Iterable[Debt]) -> list[Debt]:
 
 def _of_negotiations(talks: Iterable[Talk]) -> Iterator[Debt]:
     for of in talks:
-        for move in of.moves:
+        for move in of.read:
             if move.stage in (Stage.ANSWER, Stage.ALLOCATE, Stage.ROOM) and move.actor:
                 yield Debt(move.actor, of.key, move.claim, str(move.stage), move.what, move.since)
 

@@ -110,6 +110,14 @@ def _uid(raw: bytes) -> str:
         return ""
 
 
+def _last_moment(model: ReadModel, found: Found) -> float:
+    """Shortly before it went, but not before it was as it was last: it may have been there for a moment only."""
+    before = found.gone - JUST_BEFORE
+    states = model.history(found.kind, found.key, before, found.gone, STATES)
+    its = [e.at for e in states if e.type != "DELETED" and _uid(e.object) == found.uid and e.at < found.gone]
+    return max(before, *its) if its else before
+
+
 def look(here: Current, asked: Mapping[str, str]) -> tuple[list[Found], list[Sought]]:
     """What the labels (as `alertlabels.understood` gives them) name, each once and the most telling first; and what was
     looked for in vain, now and in the history. Raises StoreUnavailable where the history is needed.
@@ -134,7 +142,7 @@ def _once(here: Current, sought: Sought) -> Found | None:
             return None
         with here.follower.world() as world:
             replaced = found.key in world.cluster.raw[found.kind]
-        return msgspec.structs.replace(found, last=found.gone - JUST_BEFORE) if replaced else found
+        return msgspec.structs.replace(found, last=_last_moment(here.model, found)) if replaced else found
     history = here.model.history(sought.kind, sought.key, 0.0, FOREVER, 1)
     if not history:
         return None

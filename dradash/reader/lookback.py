@@ -28,6 +28,7 @@ CLOSE: Final = 1.0  # seconds: how well the end is told that no change of the ob
 HALVINGS: Final = 17  # of a day, down to that
 STATES: Final = 40  # newest ones of one object
 KEPT: Final = 1000  # answers
+MOMENTS: Final = 2  # from which was looked back last
 NAMING: Final = ("pods", CLAIMS, TEMPLATES)  # kinds of which findings say that what they name is absent
 
 
@@ -43,6 +44,19 @@ class _Seen(msgspec.Struct, frozen=True):
     resolved: Resolved
 
 
+class _Moment:
+    """What the searches that look back from one moment share.
+
+    superseded: names with a history, what changed last first. names: by their digits. gone: by namespace.
+    """
+
+    def __init__(self, start: float, superseded: list[Name]) -> None:
+        self.start, self.superseded = start, superseded
+        self.names: dict[str, list[Name]] = {}
+        self.gone: dict[str, dict[Name, object]] = {}
+        self.pasts: dict[float, Past] = {}  # at the times that every search looks at
+
+
 # The findings of a moment; the names of what is of interest, for what must be read from the history one by one.
 Examine = Callable[[Past, frozenset[Name]], Iterable[Finding]]
 
@@ -56,9 +70,7 @@ class LookBack:
         self._answers: OrderedDict[tuple[str, float | None], Resolved | None] = OrderedDict()
         self._seen: OrderedDict[str, _Seen] = OrderedDict()
         self._instance = ""
-        self._named_at = ("", 0)  # instance and revision that the names are of
-        self._past: list[Name] = []
-        self._names: dict[str, list[Name]] = {}
+        self._moments: OrderedDict[tuple[str, float | int], _Moment] = OrderedDict()
 
     def saw(self, began: Iterable[Finding], over: Iterable[Finding], held_at: float, at: float) -> None:
         """Answers about these are not true any more. The latter held at `held_at`, and do not at `at`."""
@@ -89,7 +101,7 @@ class LookBack:
                 self._instance = instance
             with contextlib.suppress(KeyError):
                 return self._answers[id_, at]
-            answer = self._search(id_, until)
+            answer = self._search(id_, until, at)
             if answer is None and at is None and id_ in self._seen:
                 answer = self._seen[id_].resolved  # better than nothing: clocks differ, or it was too brief
             self._answers[id_, at] = answer
@@ -99,51 +111,66 @@ class LookBack:
 
     # --- where to look ---------------------------------------------------------------------------------------------
 
-    def _search(self, id_: str, until: float) -> Resolved | None:
-        start = self._model.history_start()
-        if start is None:
+    def _search(self, id_: str, until: float, at: float | None) -> Resolved | None:
+        moment = self._moment(until, at)
+        if moment is None:
             return None
         seen = self._seen.get(id_)
-        for name in self._named(id_, until):
-            of = frozenset(self._neighbours(name, until))
-            search = _Search(self._probe(id_, of), start, until)
+        for name in moment.names.get(name_digits_of(id_), []):
+            of = frozenset(self._neighbours(name, until, moment))
+            search = _Search(self._probe(id_, of, moment if at is not None else None, until), moment.start, until)
             found = search.run(self._changes(of, until), seen.held_at if seen else None)
             if found is not None:
                 return found
         return None
 
-    def _named(self, id_: str, until: float) -> list[Name]:
-        version = self._follower.version()[:2]
-        if version != self._named_at:
-            self._past = self._model.superseded_since(0.0)
-            self._names = self._all_names(until)
-            self._named_at = version
-        return self._names.get(name_digits_of(id_), [])
+    def _moment(self, until: float, at: float | None) -> _Moment | None:
+        """What all searches of one moment share. A past one stays as it is, whatever happens since; None: no history.
 
-    def _all_names(self, until: float) -> dict[str, list[Name]]:
+        Now is another moment with every revision.
+        """
+        instance, revision = self._follower.version()[:2]
+        key = (instance, revision if at is None else at)
+        known = self._moments.get(key)
+        if known is None:
+            start = self._model.history_start()
+            if start is None:
+                return None
+            known = _Moment(start, self._model.superseded_since(0.0))
+            known.names.update(self._all_names(until, known))
+            self._moments[key] = known
+            if len(self._moments) > MOMENTS:
+                self._moments.popitem(last=False)
+        self._moments.move_to_end(key)
+        return known
+
+    def _all_names(self, until: float, moment: _Moment) -> dict[str, list[Name]]:
         """By their digits: whatever exists, is gone, or is named by one of those."""
         with self._follower.world() as world:
             names = {(kind, key) for kind, keys in world.cluster.raw.items() for key in (*keys, "")}
             for kind in NAMING:
                 for obj in world.cluster.objects(kind).values():
                     names.update(names_of(obj))
-        for obj in self._gone("", until).values():
+        for obj in self._gone("", until, moment).values():
             names.update(names_of(obj))
         found: defaultdict[str, list[Name]] = defaultdict(list)
-        for kind, key in sorted({*names, *self._past}):
+        for kind, key in sorted({*names, *moment.superseded}):
             found[name_digits(kind, key)].append((kind, key))
         return found
 
-    def _gone(self, namespace: str, until: float) -> dict[Name, object]:
+    def _gone(self, namespace: str, until: float, moment: _Moment) -> dict[Name, object]:
         """Of what names others and is gone, those that went last, with their last states. namespace "": any."""
+        if namespace in moment.gone:
+            return moment.gone[namespace]
         with self._follower.world() as world:
             raw = world.cluster.raw
-            gone = [(k, n) for k, n in self._past if k in NAMING and n not in raw[k] and n.startswith(namespace)]
-        return dict(last_states(self._model, gone[:GONE], until))
+            gone = [(k, n) for k, n in moment.superseded if k in NAMING and n not in raw[k] and n.startswith(namespace)]
+        moment.gone[namespace] = dict(last_states(self._model, gone[:GONE], until))
+        return moment.gone[namespace]
 
-    def _neighbours(self, name: Name, until: float) -> set[Name]:
+    def _neighbours(self, name: Name, until: float, moment: _Moment) -> set[Name]:
         namespace, _, _ = name[1].rpartition("/")
-        gone = self._gone(f"{namespace}/" if namespace else "", until)
+        gone = self._gone(f"{namespace}/" if namespace else "", until, moment)
         named = once_named(self._model, name, until)
         with self._follower.world() as world:
             return neighbours(name, named, world.cluster, gone)
@@ -153,15 +180,27 @@ class LookBack:
         times = {e.at for kind, key in of for e in self._model.history(kind, key, 0.0, until, STATES)}
         return sorted(times, reverse=True)
 
-    def _probe(self, id_: str, of: frozenset[Name]) -> Callable[[float], Finding | None]:
+    def _probe(
+        self, id_: str, of: frozenset[Name], moment: _Moment | None, until: float
+    ) -> Callable[[float], Finding | None]:
+        """moment: whose rebuilt clusters are kept for the next search; None: nobody comes back to it."""
+
         def held(at: float) -> Finding | None:
             try:
-                past = self._follower.rebuild(self._model, at)
+                past = moment.pasts.get(at) if moment else None
+                if past is None:
+                    past = self._follower.rebuild(self._model, at)
+                if moment and at in evenly(moment.start, until):
+                    moment.pasts[at] = past
             except BeforeHistory:
                 return None
             return next((f for f in self._examine(past, of) if f.id == id_), None)
 
         return held
+
+
+def evenly(start: float, until: float) -> list[float]:
+    return [until - (until - start) * i / EVENLY for i in range(1, EVENLY + 1)]
 
 
 class _Search:
@@ -178,9 +217,8 @@ class _Search:
             if (finding := self._look(before)) is not None:
                 return self._ended(before, later, change, finding)
             later = min(later, before)
-        evenly = [self._until - (self._until - self._start) * i / EVENLY for i in range(1, EVENLY + 1)]
         # Others because time went by, so after a change rather than before one.
-        moments = sorted({*changes[:CHANGES], *evenly}, reverse=True)
+        moments = sorted({*changes[:CHANGES], *evenly(self._start, self._until)}, reverse=True)
         # What one process knows comes last: the others shall give the same answer where they can.
         for at in (*moments, *([known] if known else [])):
             if (finding := self._look(at)) is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -14,30 +14,45 @@ from dradash.kinds.schedulingcontext import PodSchedulingContext
 from dradash.reader.entries import claims_by_entry
 from dradash.reader.waits import Since
 from dradash.reader.world import World
-from dradash.scheduling.classic.awaiting import SCHEDULER, Awaited, Stage, awaited
+from dradash.scheduling.classic.actsnext import held
+from dradash.scheduling.classic.awaiting import SCHEDULER, Awaited, SinceOf, Stage, awaited
 from dradash.scheduling.classic.claims import driver_of
 from dradash.scheduling.classic.invariants import Invariant, broken
+from dradash.scheduling.classic.nextmoves import made, next_moves
 from dradash.scheduling.classic.standing import NOTHING, Standing
 from dradash.scheduling.classic.waiting import OWED
 
 KIND: Final = "podschedulingcontexts"
 NO_POD: Final = "NoPod"
 BOUND: Final = "Bound"
+ENDING: Final = "Ending"
+NOBODY: Final = "nobody"  # who acts next, of a verdict: also of one that could not be made
 LATE: Final = float("inf")
-_WORST_FIRST: Final = (Stage.ROOM, Stage.RESELECT, Stage.ANSWER, Stage.ALLOCATE, Stage.SELECT)
+_WORST_FIRST: Final = (
+    Stage.HELD,
+    Stage.ROOM,
+    Stage.RESELECT,
+    Stage.ANSWER,
+    Stage.ALLOCATE,
+    Stage.SELECT,
+    Stage.FINISH,
+)
 # The worst first; a list sorts by this order.
 STATES: Final = (
-    *(str(s) for s in (Stage.ROOM, Stage.RESELECT, Stage.ANSWER, Stage.SELECT, Stage.ALLOCATE)),
+    *(str(s) for s in (Stage.HELD, Stage.ROOM, Stage.RESELECT, Stage.ANSWER, Stage.SELECT, Stage.ALLOCATE)),
     str(Stage.FINISH),
     BOUND,
+    ENDING,
     NO_POD,
 )
 
 
 class Talk(msgspec.Struct, frozen=True):
-    """One negotiation as it stands. moves: what is awaited, the longest wait first.
+    """One negotiation as it stands.
 
-    since: Unix seconds of the longest wait, 0.0 where it is not known. standing: its states up to this one.
+    moves: of those who must act next, as the verdict on the pod says, the longest wait first. read: all that context
+    and claims await, whether it is of use next or not. since: Unix seconds of the longest wait for one of the moves,
+    0.0 where it is not known. standing: its states up to this one.
     """
 
     key: str
@@ -49,11 +64,17 @@ class Talk(msgspec.Struct, frozen=True):
     state: str
     since: float
     standing: Standing = NOTHING
+    read: tuple[Awaited, ...] = ()
 
     @property
     def asked(self) -> dict[str, float]:
         """By the pod's name for a claim: since when its driver owes an answer or an allocation."""
-        return {m.claim: m.since for m in self.moves if m.stage in OWED}
+        return {m.claim: m.since for m in self.read if m.stage in OWED}
+
+    @property
+    def also(self) -> tuple[Awaited, ...]:
+        """Moves that are awaited too, but will not get the pod on by themselves."""
+        return tuple(m for m in self.read if m not in self.moves)
 
 
 def talk(world: World, key: str, context: PodSchedulingContext, waits: Since) -> Talk:
@@ -68,18 +89,34 @@ def talk(world: World, key: str, context: PodSchedulingContext, waits: Since) ->
     drivers = {name: driver_of(claim, cluster) for name, claim in claims.items() if claim is not None}
     if pod is None:
         return Talk(key, context, None, claims, drivers, (), NO_POD, changed, standing)
-    if pod.spec.node_name:
-        bound = world.times.get("pods", {}).get(key, 0.0)
-        return Talk(key, context, pod, claims, drivers, (), BOUND, bound, standing)
-    moves = list(awaited(context, claims, drivers, partial(_since, world, key, waits)))
-    if not moves and claims and all(c is not None and c.status.allocation is not None for c in claims.values()):
-        since = _since(world, key, waits, Stage.FINISH, "")
-        moves = [Awaited(SCHEDULER, "", "reserve the claims and bind the pod", since, Stage.FINISH)]
-    moves.sort(key=lambda m: m.since or LATE)
+    if not pod.is_pending:
+        state, since = BOUND if pod.spec.node_name else ENDING, world.times.get("pods", {}).get(key, 0.0)
+        return Talk(key, context, pod, claims, drivers, (), state, since, standing)
+    read = sorted(awaited(context, claims, drivers, partial(_since, world, key, waits)), key=_longest)
+    moves = sorted(_moves(world, pod, claims, read, partial(_since, world, key, waits)), key=_longest)
     stages = {m.stage for m in moves}
-    state = next((s for s in _WORST_FIRST if s in stages), Stage.FINISH if stages else Stage.ANSWER)
+    state = str(next((s for s in _WORST_FIRST if s in stages), Stage.ANSWER))
     since = moves[0].since if moves else 0.0
-    return Talk(key, context, pod, claims, drivers, tuple(moves), str(state), since, standing)
+    return Talk(key, context, pod, claims, drivers, tuple(moves), state, since, standing, tuple(read))
+
+
+def _longest(move: Awaited) -> float:
+    return move.since or LATE
+
+
+def _moves(
+    world: World, pod: Pod, claims: Mapping[str, ResourceClaim | None], read: list[Awaited], since: SinceOf
+) -> Sequence[Awaited]:
+    allocated = bool(claims) and all(c is not None and c.status.allocation is not None for c in claims.values())
+    verdict = world.verdicts.get(pod.key)
+    if verdict is not None and verdict.uid == pod.uid and verdict.acts_next.who != NOBODY:
+        return next_moves(verdict, read, since(Stage.FINISH, "") if allocated else 0.0)
+    holder = held(pod, world.cluster)
+    if holder is not None:
+        return made(holder, since(Stage.HELD, ""), Stage.HELD)
+    if allocated and not read:
+        return (Awaited(SCHEDULER, "", "reserve the claims and bind the pod", since(Stage.FINISH, ""), Stage.FINISH),)
+    return read
 
 
 def rules_broken(talk: Talk, now: float) -> tuple[Invariant, ...]:

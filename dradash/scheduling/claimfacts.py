@@ -27,7 +27,7 @@ class ClassName(msgspec.Struct, frozen=True):
 
     kind: str
     name: str
-    exists: bool
+    exists: bool  # also a malformed one
 
 
 def claims_of(cluster: Cluster) -> Mapping[str, AnyClaim]:
@@ -94,8 +94,8 @@ def classes_in(text: str) -> tuple[str, ...]:
 
 def classes_of(claim: AnyClaim, cluster: Cluster) -> tuple[ClassName, ...]:
     if isinstance(claim, deviceclaim.ResourceClaim):
-        return tuple(ClassName("deviceclasses", n, n in cluster.device_classes) for n in class_names_of(claim))
-    return tuple(ClassName("resourceclasses", n, n in cluster.classes) for n in class_names_of(claim))
+        return tuple(ClassName("deviceclasses", n, n in cluster.raw["deviceclasses"]) for n in class_names_of(claim))
+    return tuple(ClassName("resourceclasses", n, n in cluster.raw["resourceclasses"]) for n in class_names_of(claim))
 
 
 def drivers_in_charge(claim: AnyClaim, cluster: Cluster) -> tuple[str, ...]:

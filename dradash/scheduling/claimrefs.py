@@ -5,8 +5,8 @@ from __future__ import annotations
 from dradash.kinds import deviceclaim
 from dradash.kinds.pod import Pod, PodResourceClaim
 from dradash.scheduling.claimname import claim_name
-from dradash.scheduling.classic.claims import driver_of
-from dradash.scheduling.classic.claimstate import MISSING, claim_state
+from dradash.scheduling.classic.claims import driver_of, no_claim
+from dradash.scheduling.classic.claimstate import claim_state
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.structured.claimstate import device_claim_state, drivers_of
 from dradash.scheduling.structured.requests import class_names
@@ -22,7 +22,8 @@ def _claim_ref(pod: Pod, entry: PodResourceClaim, cluster: Cluster) -> ClaimRef:
     claim = cluster.objects("resourceclaims").get(f"{pod.namespace}/{name}") if name else None
     template = entry.template_name or ""
     if claim is None:
-        return ClaimRef(name=entry.name, claim=name, template=template, state=MISSING)
+        state = no_claim(f"{pod.namespace}/{name}", cluster)
+        return ClaimRef(name=entry.name, claim=name, template=template, state=state)
     if isinstance(claim, deviceclaim.ResourceClaim):
         return ClaimRef(
             name=entry.name,

@@ -43,12 +43,12 @@ class Dependencies:
             self._update(key)
 
     def affected(self, kind: str, key: str, old: Any, new: Any) -> frozenset[str]:
-        """Keys of the pods to judge again; they exist, or existed until this change."""
+        """Keys of the pods to judge again; they exist, though one may be malformed."""
         pods = self._concerned(kind, key, old, new)
         if kind in ("pods", "resourceclaims", "resourceclasses", "resourceclaimtemplates"):
             for pod in pods:
                 self._update(pod)
-        return frozenset(p for p in pods if p in self._cluster.pods)
+        return frozenset(p for p in pods if p in self._cluster.raw["pods"])
 
     def _concerned(self, kind: str, key: str, old: Any, new: Any) -> frozenset[str]:
         cluster = self._cluster

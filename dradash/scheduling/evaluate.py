@@ -7,6 +7,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from dradash.kinds.pod import Pod
+from dradash.kinds.registry import KINDS
 from dradash.scheduling.choice import Seed
 from dradash.scheduling.claimrefs import claim_refs
 from dradash.scheduling.classic.actsnext import acts_next as classic_acts_next
@@ -15,6 +16,7 @@ from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.generation import Generation, generations_of
 from dradash.scheduling.structured.actsnext import acts_next as structured_acts_next
 from dradash.scheduling.structured.attempt import Attempt as StructuredAttempt
+from dradash.scheduling.unreadable import sentence, unreadable
 from dradash.scheduling.verdict import ActsNext, Evaluation, Outcome, Verdict
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
@@ -42,11 +44,13 @@ def evaluate(
         claims=claim_refs(pod, cluster),
     )
     if (settled := _settled(pod)) is not None:
-        outcome, sentence = settled
-        return Evaluation(replace(verdict, outcome=outcome, sentence=sentence, node=pod.spec.node_name), {})
+        outcome, words = settled
+        return Evaluation(replace(verdict, outcome=outcome, sentence=words, node=pod.spec.node_name), {})
     if len(generations) > 1:
         what = "make all claims of the pod of one version"
         return Evaluation(replace(verdict, sentence=MIXED, acts_next=ActsNext(who="admin", what=what)), {})
+    if (wrong := unreadable(pod, cluster)) is not None:
+        return Evaluation(_unread(verdict, cluster, *wrong), {})
     chance = Seed.of(seed or pod.uid)
     attempt: ClassicAttempt | StructuredAttempt
     if generation is Generation.STRUCTURED:
@@ -84,9 +88,17 @@ def malformed(pod: str, revision: int, message: str) -> Evaluation:
 
 def unknown(pod: str, uid: str, revision: int, missing: dict[str, str]) -> Evaluation:
     """The verdict on a pod (by key) while kinds that it depends on are not known: kind -> state of its watch."""
-    sentence = "cannot be judged: " + ", ".join(f"{kind} {state}" for kind, state in missing.items())
+    words = "cannot be judged: " + ", ".join(f"{kind} {state}" for kind, state in missing.items())
     what = "" if _passes(missing) else "see the state of these kinds on the overview"
-    return _without_steps(pod, uid, revision, Outcome.UNKNOWN, sentence, what)
+    return _without_steps(pod, uid, revision, Outcome.UNKNOWN, words, what)
+
+
+def _unread(verdict: Verdict, cluster: Cluster, kind: str, key: str) -> Verdict:
+    """The verdict on a pod that rests on a malformed object: the scheduler may well be able to read it."""
+    what = f"correct the {KINDS[kind].kind} {key}: dradash cannot read it"
+    return replace(
+        verdict, sentence=sentence(kind, key, cluster), acts_next=ActsNext(who="admin", names=(key,), what=what)
+    )
 
 
 def _passes(missing: dict[str, str]) -> bool:
@@ -94,13 +106,13 @@ def _passes(missing: dict[str, str]) -> bool:
     return set(missing.values()) <= {"unknown", "syncing"}
 
 
-def _without_steps(pod: str, uid: str, revision: int, outcome: Outcome, sentence: str, what: str) -> Evaluation:
+def _without_steps(pod: str, uid: str, revision: int, outcome: Outcome, words: str, what: str) -> Evaluation:
     verdict = Verdict(
         pod=pod,
         uid=uid,
         revision=revision,
         outcome=outcome,
-        sentence=sentence,
+        sentence=words,
         acts_next=ActsNext(who="admin", what=what) if what else ActsNext(who="nobody"),
     )
     return Evaluation(verdict, {})

@@ -333,6 +333,16 @@ _TABLE: Final[tuple[tuple[str, Reason], ...]] = (
         ),
     ),
     (
+        r"cannot be judged: \w+ \S+ cannot be read: .*",
+        Reason(
+            "ObjectMalformed",
+            _OURS,
+            "cannot be judged: ResourceClass gpu cannot be read: Expected `str`, got `int`",
+            "A claim, class, template or PodSchedulingContext that the verdict rests on is malformed.",
+            "Correct the object that the message names; it did not come from a usual API server.",
+        ),
+    ),
+    (
         r"cannot be judged: .*",
         Reason(
             "NotKnown",

@@ -145,6 +145,8 @@ class Replay:
     def _judge(self, t: float, pods: Iterable[str]) -> None:
         self._revision += 1
         for key in pods:
+            if key not in self.cluster.pods:
+                continue  # malformed
             verdict = evaluate(self.cluster.pods[key], self.cluster, self._revision).verdict
             past = self._verdicts[key]
             past.append((t, sentences(verdict)))

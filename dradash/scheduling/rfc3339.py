@@ -6,6 +6,8 @@ import functools
 import re
 from typing import Final
 
+from dradash.kinds.meta import ObjectMeta
+
 _SHAPE: Final = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(\.\d{1,9})?(?:[Zz]|([+-])(\d\d):(\d\d))", re.ASCII
 )
@@ -24,6 +26,15 @@ def seconds(text: str | None) -> float:
     total = _days(year, month, day) * 86400 + hour * 3600 + minute * 60 + second
     offset = (int(off_hours) * 3600 + int(off_minutes) * 60) * (-1 if sign == "-" else 1) if sign else 0
     return total - offset + float(fraction or 0)
+
+
+def deletion_asked(meta: ObjectMeta) -> float:
+    """When the object's deletion was asked for, in Unix seconds; 0.0 when it was not, or when that is no time.
+
+    deletionTimestamp is when its grace period ends: the API server adds the period to the time of the request.
+    """
+    ends = seconds(meta.deletion_timestamp)
+    return ends - (meta.deletion_grace_period_seconds or 0) if ends else 0.0
 
 
 def _days(year: int, month: int, day: int) -> int:

@@ -52,7 +52,7 @@ def _unblock_entry(pod: Pod, cluster: Cluster, entry: PodResourceClaim) -> ActsN
             return ActsNext(who="admin", names=(key,), what=f"create the ResourceClaim {key} that the pod names")
         return ActsNext(who="claim controller", names=(key,), what=f"create the ResourceClaim {key} anew: it is gone")
     if claim.metadata.deletion_timestamp is not None:
-        return _finish_deletion(claim, cluster)
+        return finish_deletion(claim, cluster)
     is_own = claim.namespace == pod.namespace and is_controlled_by(claim.metadata, pod.metadata)
     if name.must_check_owner and not is_own:
         what = f"remove the ResourceClaim {key}: it has the name of the pod's claim but belongs to another owner"
@@ -71,7 +71,7 @@ def _create_claim(pod: Pod, cluster: Cluster, entry: PodResourceClaim) -> ActsNe
     return ActsNext(who="claim controller", names=(key,), what=what)
 
 
-def _finish_deletion(claim: AnyClaim, cluster: Cluster) -> ActsNext:
+def finish_deletion(claim: AnyClaim, cluster: Cluster) -> ActsNext:
     users = holders(claim)
     if users:
         return ActsNext(

@@ -94,7 +94,8 @@ class Step(Base, frozen=True, kw_only=True):
 class ClaimRef(Base, frozen=True, kw_only=True):
     """One entry of pod.spec.resourceClaims and what it resolves to.
 
-    state: see scheduling/classic/claimstate.py (ClaimState); "Missing" when there is no claim.
+    state: see scheduling/classic/claimstate.py (ClaimState); "Missing" when there is no claim,
+    "Unreadable" when it is malformed.
     """
 
     name: str  # the pod's name for the claim

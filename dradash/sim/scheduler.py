@@ -190,6 +190,8 @@ class Scheduler(Actor):
         verdict = evaluate(pod, self._cluster, self.server.revision, seed=seed, keep_selected=False, now=now).verdict
         if verdict.outcome is Outcome.SCHEDULABLE:
             return self._bind(pod, verdict)
+        if not verdict.steps:
+            return Failure(verdict.sentence, reason="SchedulerError")  # it rests on what cannot be read
         writes = Writes(self.server, self.clock.time())
         trouble = ""
         for point in ("PostFilter", "PreBind", "Unreserve"):

@@ -11,6 +11,7 @@ from dradash.scheduling import labels
 from dradash.sim import apierrors, fielderrors, validation_devices, validation_dra
 from dradash.sim.apierrors import Cause
 from dradash.sim.resources import Resource
+from dradash.sim.timefields import wrong_time
 
 Object = dict[str, Any]
 
@@ -37,6 +38,9 @@ def check_types(resource: Resource, obj: Object) -> None:
         return
     try:
         decode(struct_of(kind, resource.api_version()), to_v1(obj))
+        wrong = wrong_time(resource.plural, obj)
+        if wrong:
+            raise MalformedObject(wrong)
     except MalformedObject as error:
         version = resource.api_version().rpartition("/")[2]
         message = f'{resource.kind} in version "{version}" cannot be handled as a {resource.kind}: {error}'
@@ -113,6 +117,25 @@ def _pod(pod: Object) -> list[Cause]:
         seen.add(name)
         source = claim.get("source") or claim
         causes += _claim_source(f"{at}.source", source)
+    return causes + _keys(spec)
+
+
+def _keys(spec: Object) -> list[Cause]:
+    """What a pod asks of nodes, and its gates: qualified names and label values."""
+    causes = []
+    for key, value in (spec.get("nodeSelector") or {}).items():
+        causes += [fielderrors.invalid("spec.nodeSelector", key, e) for e in labels.key_errors(key)]
+        causes += [fielderrors.invalid("spec.nodeSelector", value, e) for e in labels.value_errors(value)]
+    for i, toleration in enumerate(spec.get("tolerations") or ()):
+        if key := toleration.get("key"):
+            causes += [fielderrors.invalid(f"spec.tolerations[{i}].key", key, e) for e in labels.key_errors(key)]
+    seen: set[str] = set()
+    for i, gate in enumerate(spec.get("schedulingGates") or ()):
+        at, name = f"spec.schedulingGates[{i}]", gate.get("name", "")
+        causes += [fielderrors.invalid(at, name, e) for e in labels.key_errors(name)]
+        if name in seen:
+            causes.append(fielderrors.duplicate(at, name))
+        seen.add(name)
     return causes
 
 
@@ -147,6 +170,7 @@ def _pod_update(new: Object, old: Object) -> list[Cause]:
     if any(g.get("name") not in gates for g in after.get("schedulingGates") or ()):
         detail = "only deletion is allowed, but found new scheduling gate"
         causes.append(fielderrors.forbidden("spec.schedulingGates", detail))
+    causes += _keys(after)
     if not gates:
         changed = [name for name in ("nodeSelector", "affinity") if after.get(name) != before.get(name)]
         causes += [fielderrors.forbidden("spec", _POD_UPDATE) for _ in changed]

@@ -16,7 +16,6 @@ from dradash.supervisor.child import Spec
 from dradash.supervisor.errors import StartError
 from dradash.supervisor.kubeconfig import Target
 
-ROOT: Final = Path(__file__).resolve().parents[2]  # holds manage.py, templates and static
 STOP_USERS, STOP_CLUSTER, STOP_REDIS = range(3)
 DEMO: Final = "demo"
 # Nothing is ever sent to the queue: a Celery worker must have one, and the watch worker must not get tasks.

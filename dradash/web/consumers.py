@@ -86,6 +86,8 @@ class PageConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels sh
             raise
         except TimeoutError:
             await self.close(1013)
+        except OSError:
+            return  # so ASGI servers say that the browser went away while something was sent to it
         except Exception:
             logger.exception("a page's socket ends")
             await self.close(1011)

@@ -7,12 +7,15 @@ from channels.security.websocket import AllowedHostsOriginValidator
 from django.urls import re_path
 
 from dradash.web.consumers import NoSuchSocket, PageConsumer
+from dradash.web.sameorigin import SameOrigin
 
 websocket = AllowedHostsOriginValidator(
-    URLRouter(
-        [
-            re_path(r"^live(?P<path>/.*)$", PageConsumer.as_asgi()),
-            re_path(r"", NoSuchSocket.as_asgi()),
-        ]
+    SameOrigin(
+        URLRouter(
+            [
+                re_path(r"^live(?P<path>/.*)$", PageConsumer.as_asgi()),
+                re_path(r"", NoSuchSocket.as_asgi()),
+            ]
+        )
     )
 )

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
+from django.template.loader import render_to_string
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views import View
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -106,6 +107,11 @@ def sign_out(request: HttpRequest) -> HttpResponse:
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001 - a handler
     return render(request, "404.html", {"path": request.path}, status=404)
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001 - a handler
+    # Without context processors: they look at the parameters, which may be what was refused.
+    return HttpResponse(render_to_string("400.html"), status=400)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:

@@ -54,6 +54,7 @@ def test_a_recording_is_played_and_stays(tmp_path: Path) -> None:
     ("options", "line"),
     [
         (("--scenario", "nope"), "sim: error: there is no scenario 'nope'; use one of: demo, "),
+        (("--replay", "README.md"), "README.md is no recording"),
         (("--replay", "{broken}"), "broken.jsonl:2: "),
         (("--replay", "{broken}.not-there"), "No such file"),
         (("--speed", "0"), "above 0"),

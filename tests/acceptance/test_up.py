@@ -126,6 +126,7 @@ def test_a_taken_port_is_one_line_and_nothing_is_started() -> None:
         (["--demo"], {"DRADASH_PORT": "x"}, "DRADASH_PORT='x'"),
         (["--demo"], {"REDIS_URL": "redis://127.0.0.1:1/0"}, "127.0.0.1:1 cannot be reached"),
         (["--replay", "/no/such/recording"], {}, "there is no recording /no/such/recording"),
+        (["--replay", "README.md"], {}, "README.md is no recording: it looks like text that is not JSON"),
         (["--scenario", "two-drivers"], {}, "--scenario goes with --demo"),
         (["--demo", "--scenario", "no-such"], {}, "there is no scenario 'no-such'"),
         (["--demo", "--context", "prod"], {}, "--context names a real cluster"),

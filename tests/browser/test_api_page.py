@@ -24,6 +24,7 @@ def test_a_resource_is_tried_out_on_the_page(show: Callable[[Scene], Site], brow
     page.fill("#verdict-namespace", "ml")
     page.fill("#verdict-name", "train")
     page.fill("#verdict-fields", "outcome,pod")
+    assert page.locator("#verdict button[type=submit]").evaluate("b => getComputedStyle(b).borderRadius") == "7px"
     page.press("#verdict-fields", "Enter")
     answer = page.locator("#verdict .api-answer")
     answer.get_by_text('"outcome": "Waiting"').wait_for()

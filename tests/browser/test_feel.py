@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -143,4 +144,116 @@ def test_paper_has_no_controls(browser: Browser, site: Site) -> None:
     for part in (".top", ".copy", ".foot"):
         expect(page.locator(part).first).to_be_hidden()
     expect(page.locator("h1")).to_be_visible()
+    page.close()
+
+
+# --- rows that come, go and change places -----------------------------------------------------------------------------
+
+
+def crowd(show: Show, count: int = 30) -> Site:
+    scene = pages.scene()
+    for i in range(count):
+        scene.put(build.pod(f"crowd-{i:02}", "ml", claims={"gpu": "absent"}))
+    return show(scene)
+
+
+def newer(site: Site, page: Page, count: int = 3) -> None:
+    """Changes that come on top of the list, seen when they have come."""
+    for i in range(count):
+        site.scene.put(build.pod(f"newer-{i}", "ml", claims={"gpu": "absent"}))
+    expect(page.locator("main")).to_contain_text(f"newer-{count - 1}")
+
+
+@pytest.mark.parametrize("path", ["/changes", "/"])
+def test_the_focus_stays_on_its_change_while_newer_ones_come(browser: Browser, show: Show, path: str) -> None:
+    site = crowd(show)
+    page = site.open(browser, path)
+    site.scene.put(build.pod("read", "ml", claims={"gpu": "absent"}))
+    page.locator("main :is(.stream th, .changes li) a", has_text="ml/read").first.focus(timeout=5000)
+    newer(site, page)
+    assert page.evaluate("document.activeElement.textContent") == "ml/read"
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/ns/ml/pods/read")
+    page.close()
+
+
+def test_the_selected_text_stays_in_its_row_while_newer_ones_come(browser: Browser, show: Show) -> None:
+    site = crowd(show)
+    page = site.open(browser, "/changes")
+    page.evaluate(
+        """() => { const t = [...document.querySelectorAll('main th a')].find(a => a.textContent.includes('crowd-20'))
+             getSelection().setBaseAndExtent(t.firstChild, 3, t.firstChild, 11) }"""
+    )
+    newer(site, page)
+    assert page.evaluate("getSelection().toString()") == "crowd-20"
+    page.close()
+
+
+def test_the_focus_goes_to_no_other_object_when_its_row_goes(browser: Browser, show: Show) -> None:
+    """Pods that wait for a class have neither an id nor a place of their own."""
+    scene = pages.scene()
+    pods = [build.pod(f"a-{i}", "ml", claims={"gpu": "train-gpu"}) for i in range(3)]
+    scene.put(*pods)
+    site = show(scene)
+    page = site.open(browser, "/classes/gpu")
+    link = page.locator("main tr th a", has_text="ml/a-1")
+    link.focus()
+    site.scene.delete(pods[0])
+    expect(page.locator("main tr th a", has_text="ml/a-0")).to_have_count(0)
+    expect(link).to_be_focused()
+    site.scene.delete(pods[1])
+    expect(link).to_have_count(0)
+    assert page.evaluate("document.activeElement.tagName") == "BODY"
+    page.close()
+
+
+@pytest.mark.parametrize("how", ["scrolled", "focus", "selected"])
+def test_what_is_read_stays_in_its_place_while_changes_come_on_top(browser: Browser, show: Show, how: str) -> None:
+    site = crowd(show)
+    page = site.open(browser, "/changes", viewport={"width": 1366, "height": 600})
+    page.evaluate(
+        """how => { const links = [...document.querySelectorAll('main th a')]
+             const link = links.find(a => a.textContent.includes('crowd-15'))
+             if (how === 'scrolled') link.scrollIntoView({block: 'center'})
+             if (how === 'focus') link.focus({preventScroll: true})
+             if (how === 'selected') getSelection().selectAllChildren(link) }""",
+        how,
+    )
+    page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    where = """() => [...document.querySelectorAll('main th a')].find(a => a.textContent.includes('crowd-15'))
+      .getBoundingClientRect().top"""
+    before = page.evaluate(where)
+    newer(site, page)
+    page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    assert abs(page.evaluate(where) - before) < 2
+    page.close()
+
+
+def test_a_list_at_its_top_shows_what_comes(browser: Browser, show: Show) -> None:
+    site = crowd(show)
+    page = site.open(browser, "/changes", viewport={"width": 1366, "height": 600})
+    newer(site, page)
+    assert page.evaluate("scrollY") == 0
+    expect(page.locator("main tbody tr").first).to_be_in_viewport()
+    page.close()
+
+
+def test_ages_of_what_was_last_seen_stand_still(browser: Browser, show: Show) -> None:
+    scene = pages.scene()
+    scene.sync("podschedulingcontexts", "forbidden", error="no role")
+    site = show(scene)
+    page = site.open(browser, "/negotiations")
+    expect(page.locator("#list .as-last-seen")).to_be_visible()
+    # The same age in a list, in its note and elsewhere: the first alone stands still.
+    page.evaluate(
+        """() => ['#list td', '.as-last-seen', '.data-age'].forEach(path => {
+             const age = document.querySelector(`${path} time[data-age]`)
+             age.dateTime = new Date(Date.now() - 5000).toISOString()
+             age.textContent = 'of then'
+             age.className = 'tried' }) """
+    )
+    page.wait_for_function("document.querySelectorAll('.tried').length === 3")
+    expect(page.locator(".as-last-seen .tried")).to_have_text(re.compile(r"^\d+s$"))
+    expect(page.locator(".data-age .tried")).to_have_text(re.compile(r"^\d+s$"))
+    expect(page.locator("#list td .tried")).to_have_text("of then")
     page.close()

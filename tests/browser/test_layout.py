@@ -29,14 +29,26 @@ PAGES = (
 OUTSIDE = """() => [...document.querySelectorAll('.scroll'), document.documentElement]
   .filter(e => e.checkVisibility())
   .map(e => e.scrollWidth - e.clientWidth).filter(over => over > 1)"""
+# The innermost elements that reach over the page's right edge, as the test's message names them.
+STICKS_OUT = """() => [...document.querySelectorAll('body *')].filter(e => e.checkVisibility()
+  && e.getBoundingClientRect().right > innerWidth + 1
+  && ![...e.children].some(c => c.getBoundingClientRect().right > innerWidth + 1)
+  && !e.closest('.scroll, .sections'))
+  .slice(0, 5).map(e => `${e.parentElement.className} > ${e.tagName} ${e.className}`)"""
 # Names that are on more than one line.
 CUT = """() => [...document.querySelectorAll('.fits > a')]
   .filter(a => a.getClientRects().length > 1).map(a => a.textContent)"""
-# Cells whose label lies over their text.
+# Pieces of a name, between the places where it may be broken, that are on more than one line.
+PIECES = """() => [...document.querySelectorAll('.rows tbody th a')].flatMap(a => [...a.childNodes]).filter(piece => {
+  const range = document.createRange()
+  range.selectNodeContents(piece)
+  return range.getClientRects().length > 1
+}).map(piece => piece.textContent)"""
+# Cells whose label lies over their text, or touches it.
 COVERED = """() => [...document.querySelectorAll('.rows td[data-label]')].filter(cell => {
   const label = getComputedStyle(cell, '::before')
   return label.position === 'absolute' && label.display !== 'none'
-    && parseFloat(label.width) > parseFloat(getComputedStyle(cell).paddingLeft) + 1
+    && parseFloat(label.width) > parseFloat(getComputedStyle(cell).paddingLeft) - 4
 }).map(cell => cell.dataset.label)"""
 
 
@@ -69,6 +81,101 @@ def test_nothing_sticks_out_and_no_short_name_is_broken(site: tuple[Site, Page])
         found = {what: page.evaluate(script) for what, script in (("out", OUTSIDE), ("cut", CUT), ("over", COVERED))}
         assert found == {"out": [], "cut": [], "over": []}, path
         assert page.locator("h1, .totals").count(), path
+
+
+PODS = ("coordinator7d9f8c6b5xx-0", "inference-server-7d9f8c6b5-4xk2p", "pre.processing-2024-11-30-0123456789")
+
+
+@pytest.mark.parametrize("width", [390, 1366])
+def test_a_pods_name_goes_on_a_new_line_only_where_a_word_of_it_ends(browser: Browser, show: Show, width: int) -> None:
+    claims = {f"accelerator-{n}": f"nowhere-{n}-of-this-training" for n in range(3)}
+    scene = Scene(*build.nodes(2), *(build.pod(name, "research-and-training", claims=claims) for name in PODS))
+    site = show(scene)
+    page = site.open(browser, "/pods", viewport={"width": width, "height": 800})
+    names = page.locator(".pods tbody th a")
+    assert set(names.all_text_contents()) == set(PODS)
+    assert page.evaluate(PIECES) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.close()
+
+
+def test_a_drivers_name_is_not_cut_on_a_phone(browser: Browser, show: Show) -> None:
+    one_piece = "acceleratorsofafarvendor" * 2
+    site = show(Scene(*build.nodes(1), *(build.resource_class(n, driver=n) for n in (LONG, one_piece))))
+    page = site.open(browser, "/drivers", viewport={"width": 390, "height": 800})
+    for name in (LONG, one_piece):
+        box = page.locator(".drivers tbody th").get_by_role("link", name=name).bounding_box()
+        assert box is not None
+        assert box["x"] + box["width"] <= 390 - 12, name
+    page.close()
+
+
+def long(what: str, dots: bool = True) -> str:
+    """The longest valid name: 253 characters, with or without a place to break it."""
+    return (what + "x" * 253)[:60] + (("." + "x" * 48) * 4)[:193] if dots else (what + "x" * 253)[:253]
+
+
+def make_long_scene(*, dots: bool) -> Scene:
+    """Every name as long as the API server lets it be; a negotiation with two claims that are awaited."""
+    ns = "n" * 63
+    far, cls, other = long("driver", dots), long("class", dots), long("other", dots)
+    node = build.node(long("node", dots), labels={f"{long('label')}/{'l' * 63}": "v" * 63})
+    pod = build.pod(long("pod", dots), ns, claims={"a" * 63: long("claim", dots), "b" * 63: long("second", dots)})
+    node["spec"]["taints"] = [{"key": f"{long('taint')}/{'t' * 63}", "value": "v" * 63, "effect": "NoSchedule"}]
+    held = build.claim(
+        long("held", dots),
+        ns,
+        resource_class=other,
+        allocation=build.allocation(long("node", dots)),
+        reserved_for=[pod],
+        driver=far,
+        finalizers=[f"{long('finalizer')}/{'f' * 63}"],
+    )
+    scene = Scene(
+        node,
+        build.node("second"),
+        build.resource_class(cls, driver=far, suitable=build.with_labels(zone="a")),
+        build.resource_class(other, driver=far),
+        pod,
+        held,
+        *(build.claim(c, ns, resource_class=other) for c in (long("claim", dots), long("second", dots))),
+        build.claim("astray", ns, resource_class=long("absent", dots)),
+        build.pod(long("blocked", dots), ns, templates={"a" * 63: long("template", dots)}),
+    )
+    nodes = [long("node", dots), "second"]
+    scene.put(build.context(pod, potential=nodes))
+    scene.put(build.context(pod, potential=nodes, unsuitable={"a" * 63: [long("node", dots)]}))
+    scene.put(build.context(pod, potential=nodes, selected=nodes[0], unsuitable={"a" * 63: ["second"]}))
+    return scene
+
+
+def long_pages(dots: bool) -> tuple[str, ...]:
+    ns, pod, claim, node = "n" * 63, long("pod", dots), long("claim", dots), long("node", dots)
+    cls, far = long("class", dots), long("driver", dots)
+    return (
+        *("/", "/pods", "/claims", "/negotiations", "/nodes", "/classes", "/drivers", "/doctor", "/changes"),
+        *(f"/ns/{ns}/pods/{pod}", f"/ns/{ns}/pods/{pod}/nodes", f"/ns/{ns}/pods/{long('blocked', dots)}"),
+        *(f"/ns/{ns}/claims/{claim}", f"/ns/{ns}/claims/{long('held', dots)}", f"/ns/{ns}/negotiations/{pod}"),
+        *(f"/nodes/{node}", f"/classes/{cls}", f"/drivers/{far}", f"/ns/{ns}/pods/{long('nobody', dots)}"),
+        *(f"/search?q={pod[:20]}", "/about"),
+    )
+
+
+@pytest.mark.parametrize("dots", [True, False], ids=["dotted", "in one piece"])
+@pytest.mark.parametrize("width", [390, 1366])
+def test_the_longest_names_stay_on_the_page(browser: Browser, show: Show, width: int, dots: bool) -> None:
+    site = show(make_long_scene(dots=dots))
+    page = site.open(browser, "/", viewport={"width": width, "height": 800})
+    wide = {}
+    for path in long_pages(dots):
+        page.goto(site.url + path)
+        page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
+        assert page.locator("h1, .totals").count(), path
+        over = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        if over > 1:
+            wide["/".join(part[:9] for part in path.split("/"))] = page.evaluate(STICKS_OUT)
+    assert not wide, wide
+    page.close()
 
 
 def test_the_current_section_is_to_be_seen(browser: Browser, show: Show) -> None:

@@ -110,5 +110,11 @@ def test_a_recording_of_versions_that_are_not_judged_is_said_to_be_that(tmp_path
 def test_a_file_without_a_row_is_no_recording(tmp_path: Path) -> None:
     empty = tmp_path / "empty.jsonl"
     empty.write_text("")
-    with pytest.raises(CommandError, match="holds no row"):
+    with pytest.raises(CommandError, match="is no recording: it looks like an empty file"):
         call_command("agreement", str(empty))
+
+
+def test_a_file_of_vectors_is_named_as_that(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match=r"classic\.jsonl\.gz is no recording: it looks like vectors \(") as refused:
+        call_command("agreement", str(RECORDING.with_name("classic.jsonl.gz")))
+    assert refused.value.returncode == 2

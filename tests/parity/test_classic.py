@@ -16,6 +16,7 @@ from django.core.management.base import CommandError
 from dradash.scheduling.classic.vectors import answer
 from dradash.scheduling.parity import check
 
+VECTOR = b'{"id": "a", "input": {}, "expected_any_of": [{}]}\n'
 OWN = Path(__file__).parent / "data" / "classic.jsonl.gz"
 
 
@@ -54,8 +55,8 @@ def test_a_wrong_answer_is_shown_as_a_diff_and_fails(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b'{"id": 1}\nnot json\n', ":2: not JSON"),
-        (b"[1]\n", ":1: a vector is a JSON object"),
+        (VECTOR + b"not json\n", ":2: not JSON"),
+        (VECTOR + b"[1]\n", ":2: a vector is a JSON object"),
         (b"\x1f\x8bxx", "cannot read"),
     ],
 )
@@ -64,6 +65,16 @@ def test_a_broken_file_is_named_with_its_line(tmp_path: Path, content: bytes, me
     broken.write_bytes(content)
     with pytest.raises(CommandError, match=message):
         call_command("parity", str(broken), stdout=io.StringIO())
+
+
+def test_a_recording_is_named_as_that_and_no_vector_is_run() -> None:
+    out = io.StringIO()
+    with pytest.raises(
+        CommandError, match=r"classic-1\.30\.jsonl holds no vectors: it looks like a recording"
+    ) as refused:
+        call_command("parity", str(OWN), str(OWN.with_name("classic-1.30.jsonl")), stdout=out)
+    assert refused.value.returncode == 2
+    assert out.getvalue() == ""
 
 
 def test_a_vector_of_another_shape_counts_as_failed_and_says_why() -> None:

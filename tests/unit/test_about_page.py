@@ -12,6 +12,7 @@ from dradash.conf import from_environ
 from dradash.reader import current
 from dradash.scheduling.doctor.thresholds import MEANINGS, Thresholds
 from dradash.store.model import StoreUnavailable
+from dradash.version import version
 from dradash.web.presenters import about
 from tests import build
 from tests.scene import Scene
@@ -33,6 +34,10 @@ def page() -> str:
     text = response.content.decode()
     assert html.read(text).faults == []
     return text
+
+
+def test_it_says_which_version_it_is(scene: Scene) -> None:
+    assert f"<dt>Version</dt><dd>{version()}</dd>" in page()
 
 
 def test_it_says_how_far_dradash_sees_and_who_watches(scene: Scene) -> None:
@@ -120,3 +125,27 @@ def test_a_past_moment_has_the_states_of_then_and_no_counters_of_now(scene: Scen
     assert "Synced" in well
     assert 'data-label="Objects" class="num">1<' in well
     assert "no role then" not in row(page(), "nodes")
+
+
+def test_a_past_moment_shows_nothing_of_now_as_if_it_were_of_then(scene: Scene) -> None:
+    """Revision and last change are those of then; what only now is known of says so, or is not there."""
+    scene.put(build.node("node-1"))
+    scene.look()
+    then, revision, moment = scene.now, scene.model.revision(), "2026-11-30T04:00:30Z"
+    assert then < build.NOW + 30
+    scene.now = build.NOW + 100
+    scene.put(build.node("node-2"))
+    scene.look()
+    assert scene.model.revision() > revision
+    text = Client().get(f"/about?at={moment}").content.decode()
+    assert html.read(text).faults == []
+    assert f"<dt>Revision</dt><dd>{revision}</dd>" in text
+    assert f'<dt>Last change</dt><dd><time datetime="2026-11-30T04:00:{then - build.NOW:02.0f}Z"' in text
+    for of_now in ("Process up", "Last read", "Watched by"):
+        assert of_now not in text
+        assert of_now in page()
+    of_now = "as it is now, not as it was then"
+    for title in ("versions", "memory", "models", "settings", "thresholds"):
+        heading = text.partition(f'<h2 id="{title}-title"')[2].partition("</h2>")[0]
+        assert of_now in heading, title
+    assert of_now not in page()

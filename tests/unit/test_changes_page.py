@@ -106,6 +106,15 @@ def test_a_paused_page_stands_still_and_a_live_one_does_not(scene: Scene) -> Non
     assert not ChangesPage({"before": "nonsense"}).fixed
 
 
+def test_before_the_first_change_there_is_nothing_but_that_is_not_all(scene: Scene) -> None:
+    for path in ("/changes?before=0", "/changes?before=1"):
+        page = get(path)
+        assert f"Nothing has happened before revision {path[-1]} in what is kept." in page
+        assert "kept from here on" not in " ".join(page.split())
+    assert "Nothing has happened" not in get(f"/changes?before={scene.model.revision()}")
+    assert "No change that is kept from before revision 0 matches." in get("/changes?before=0&kind=pods")
+
+
 def test_the_past_ends_at_its_moment(scene: Scene) -> None:
     scene.put(build.node("node-new"))
     scene.look()

@@ -208,6 +208,11 @@ def test_help_lists_every_command_also_those_of_django(capsys: pytest.CaptureFix
             assert f"  {name}" in out
 
 
+def test_help_says_which_commands_need_a_checkout(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, "--help")
+    assert [line.split()[0] for line in out.splitlines() if "(in a checkout only)" in line] == ["up", "web"]
+
+
 def test_each_management_command_that_help_names_exists() -> None:
     own = {p.stem for p in Path("dradash/management/commands").glob("[a-z]*.py")}
     assert set(cli.MANAGEMENT) - {"check"} <= own

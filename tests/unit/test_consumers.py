@@ -20,6 +20,7 @@ from dradash.web import consumers
 from dradash.web.fragments import Renderer
 from dradash.web.pages.pods import PodPage
 from dradash.web.routing import websocket
+from dradash.web.sameorigin import is_same
 from tests import build
 from tests.scene import Scene
 
@@ -266,7 +267,30 @@ async def test_a_closed_socket_leaves_nothing_behind(scene: Scene) -> None:
 
 
 @pytest.mark.usefixtures("scene")
-@pytest.mark.parametrize("origin", ["http://evil.example", "", "null"])
+@pytest.mark.parametrize(
+    ("origin", "host"),
+    [
+        ("http://localhost:8000", "localhost:8000"),
+        ("http://LOCALHOST", "localhost:80"),
+        ("https://dash.example", "dash.example"),
+        ("http://[::1]:8000", "[::1]:8000"),
+    ],
+)
+def test_the_own_page_is_told_by_host_and_port(origin: str, host: str) -> None:
+    assert is_same(origin, host)
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "http://evil.example",
+        "",
+        "null",
+        "http://localhost:8999",  # another server on the same machine
+        "ftp://localhost",
+        "http://localhost:port",
+    ],
+)
 async def test_another_sites_page_gets_no_socket(origin: str) -> None:
     assert not await Socket("/pods", origin=origin).open()
 

@@ -84,6 +84,8 @@ def test_changes_one_by_one_give_the_verdicts_of_the_final_state(seed: int, leng
         kind, number = rng.choice(KINDS), rng.randrange(3)
         obj = random_object(rng, kind, number)
         key = build.key(obj)
+        if kind not in ("pods", "nodes") and rng.random() < 0.1:
+            obj["metadata"]["labels"] = 7
         if rng.random() < 0.2:
             old, new = cluster.remove(kind, key), None
         else:
@@ -132,6 +134,12 @@ def test_a_claim_of_another_pod_concerns_only_that_pod(waiting: tuple[Cluster, D
     cluster, dependencies = waiting
     dependencies.affected(*change(cluster, build.pod("q", claims={"gpu": "other"})))
     assert dependencies.affected(*change(cluster, build.claim("other"))) == {"default/q"}
+
+
+def test_a_pod_that_becomes_malformed_is_judged_as_that(waiting: tuple[Cluster, Dependencies]) -> None:
+    cluster, dependencies = waiting
+    broken = build.pod("p") | {"spec": {"nodeName": 7}}
+    assert dependencies.affected(*change(cluster, broken)) == {"default/p"}
 
 
 def test_hints_follow_the_registered_events(waiting: tuple[Cluster, Dependencies]) -> None:

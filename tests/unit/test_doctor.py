@@ -275,6 +275,67 @@ def test_a_late_template_is_told_apart_from_one_that_was_there() -> None:
     assert codes(look(T, late, now=build.NOW + 61)).isdisjoint({"reference-not-retried"})
 
 
+LATE = build.claim("c", created=at(60))
+NOT_FOUND = '0/1 nodes are available: resourceclaim.resource.k8s.io "c" not found.'
+
+
+def _late(*objects: build.Obj, **more: Any) -> list[Finding]:
+    found = look(P, CLASS, NODE, *objects, **more)
+    return [f for f in found if f.code in ("reference-not-retried", "fits-not-retried")]
+
+
+def test_a_claim_that_came_after_its_pod_and_was_not_tried_since_is_told_once() -> None:
+    (found,) = _late(LATE)
+    assert (found.code, found.since) == ("reference-not-retried", build.NOW + 60)
+    assert found.sentence == (
+        "ResourceClaim default/c was created after the scheduler left aside pod default/p, "
+        "which it has not tried again."
+    )
+    assert found.objects == (Ref("pods", "default/p"), Ref("resourceclaims", "default/c"))
+    assert (found.resource_class, found.driver) == ("gpu", "gpu.example.com")
+    assert _late(LATE, now=build.NOW + 60 + 59) == []
+    assert len(_late(LATE, now=build.NOW + 60 + 60)) == 1
+
+
+def test_a_claim_that_came_after_the_scheduler_refused_its_pod_is_told_with_these_words() -> None:
+    refused = build.event(P, NOT_FOUND, at=at(30))
+    (found,) = _late(LATE, refused, verdicts=[_said(LATE, NOT_FOUND, 30)])
+    assert (found.code, found.since) == ("reference-not-retried", build.NOW + 60)
+    assert "was created after the scheduler last refused pod default/p" in found.sentence
+
+
+def test_words_that_miss_a_claim_which_is_there_are_enough_though_the_second_is_the_same() -> None:
+    (found,) = _late(LATE, verdicts=[_said(LATE, NOT_FOUND, 60)])
+    assert (found.code, found.since) == ("reference-not-retried", build.NOW + 60)
+    (found,) = _late(PENDING, verdicts=[_said(PENDING, NOT_FOUND, 90)])
+    assert (found.code, found.since) == ("reference-not-retried", build.NOW + 90)
+
+
+def test_a_late_claim_is_not_told_of_once_the_scheduler_tried_or_where_it_rightly_does_not() -> None:
+    def found(*objects: build.Obj, **more: Any) -> set[str]:
+        return codes(_late(*objects, **more)) & {"reference-not-retried"}
+
+    assert found(PENDING) == set(), "it came with its pod"
+    assert found(LATE, verdicts=[_said(LATE, "0/1 nodes are available: 1 other.", 61)]) == set(), "it spoke since"
+    undated = _said(LATE, "0/1 nodes are available: 1 other.", 30)
+    assert found(LATE, verdicts=[undated]) != set()
+    words = msgspec.structs.replace(undated.agreement, source="condition")
+    assert found(LATE, verdicts=[msgspec.structs.replace(undated, agreement=words)]) == set(), "it may be of later"
+    context = build.context(P, potential=["node-0"])
+    assert found(LATE, context, times={"podschedulingcontexts": {"default/p": build.NOW + 61}}) == set()
+    assert found(LATE, context, times={"podschedulingcontexts": {"default/p": build.NOW + 59}}) != set()
+    deleting = build.claim("c", created=at(60), deletionTimestamp=at(61), finalizers=["x/y"])
+    assert found(deleting) == set(), "PreEnqueue still refuses"
+    assert found(LATE, sync=SYNCED | {"resourceclaims": SyncState("resourceclaims", "forbidden")}) == set()
+
+
+def _said(claim: build.Obj, words: str, second: float) -> Verdict:
+    cluster = build.cluster(P, CLASS, NODE, claim)
+    verdict = evaluate(cluster.pods["default/p"], cluster, 1).verdict
+    agreement = Agreement(said=words, source="event", at=at(second))
+    return msgspec.structs.replace(verdict, since=build.NOW + 60, agreement=agreement)
+
+
 def test_what_is_missing_is_one_finding_however_many_want_it() -> None:
     pods = [build.pod(f"p{i}", claims={"gpu": "none"}) for i in range(50)]
     found = [f for f in look(*pods) if f.code == "claim-missing"]

@@ -213,7 +213,7 @@ def test_a_resolved_finding_still_answers(scene: Scene) -> None:
 
 
 def test_a_finding_of_another_time_says_what_it_is_about(scene: Scene) -> None:
-    assert "the history does not show that it did" in get("/doctor/claim-missing.0123456789ab012345")
+    assert "the history does not show that it did" in get("/doctor/claim-missing.0123456789ab012345", 404)
     assert "No finding" in get("/doctor/nonsense", 404)
 
 
@@ -238,6 +238,7 @@ def test_a_finding_of_the_past_is_answered_by_the_past_alone(scene: Scene) -> No
     assert "Resolved" in after
     early = get(f"/doctor/{finding.id}?at=2026-11-30T04:00:05Z")
     assert "does not hold at the moment" in early
+    get("/doctor/claim-missing.0123456789ab012345?at=2026-11-30T04:00:05Z", 404)
     assert "Resolved" not in early
 
 

@@ -11,6 +11,7 @@ from dradash.kinds.pod import Pod
 from dradash.scheduling import nodeset
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.evaluate import evaluate
+from dradash.scheduling.reasons import codes_of
 from dradash.scheduling.status import Code
 from dradash.scheduling.verdict import Evaluation, Outcome, StepState, Verdict
 from tests import build
@@ -82,6 +83,49 @@ def test_a_missing_class_is_the_sentence_for_all_nodes_without_a_count() -> None
         + NOT_HELPFUL.format(n=3)
     )
     assert (result.acts_next.who, result.acts_next.names) == ("admin", ("gpu",))
+
+
+def malformed(obj: build.Obj) -> build.Obj:
+    return obj | {"metadata": obj["metadata"] | {"labels": 7}}
+
+
+@pytest.mark.parametrize(
+    ("pod", "objects", "wrong"),
+    [
+        (POD, (CLAIM, malformed(CLASS)), "ResourceClass gpu"),
+        (POD, (malformed(CLAIM), CLASS), "ResourceClaim default/claim"),
+        (
+            build.pod("p", templates={"gpu": "tmpl"}, generated={"gpu": "claim"}),
+            (malformed(CLAIM), CLASS),
+            "ResourceClaim default/claim",
+        ),
+        (
+            build.pod("p", templates={"gpu": "tmpl"}),
+            (malformed(build.template("tmpl")), CLASS),
+            "ResourceClaimTemplate default/tmpl",
+        ),
+        (POD, (CLAIM, CLASS, malformed(build.context(POD))), "PodSchedulingContext default/p"),
+    ],
+)
+def test_what_is_malformed_is_not_told_as_absent(pod: build.Obj, objects: tuple[build.Obj, ...], wrong: str) -> None:
+    result = verdict(pod, *objects, *THREE)
+    assert result.outcome is Outcome.UNKNOWN
+    assert result.sentence.startswith(f"cannot be judged: {wrong} cannot be read: ")
+    assert codes_of(result) == ("ObjectMalformed",)
+    assert result.acts_next.who == "admin"
+    assert result.acts_next.names == (wrong.split()[1],)
+    assert result.acts_next.what == f"correct the {wrong}: dradash cannot read it"
+    expected = "Unreadable" if "ResourceClaim " in wrong else result.claims[0].state
+    assert result.claims[0].state == expected
+
+
+def test_what_is_malformed_and_not_asked_for_changes_no_verdict() -> None:
+    allocated = build.claim("claim", allocation=build.allocation("node-0"), driver="gpu.example.com")
+    assert verdict(POD, allocated, malformed(CLASS), *THREE).outcome is Outcome.SCHEDULABLE
+    other = malformed(build.resource_class("other"))
+    assert verdict(POD, CLAIM, CLASS, other, *THREE) == verdict(POD, CLAIM, CLASS, *THREE)
+    gated = build.pod("p", claims={"gpu": "claim"}, spec={"schedulingGates": [{"name": "wait"}]})
+    assert verdict(gated, CLAIM, malformed(CLASS), *THREE).outcome is Outcome.GATED
 
 
 def test_a_claim_in_use_names_the_pods_that_hold_it() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -37,6 +38,10 @@ def go(**params: str) -> str:
     response = Client().get("/go", params)
     assert response.status_code == 302, response.content.decode()[-1500:]
     return response.headers["Location"]
+
+
+def test_the_first_second_of_all_is_a_time_too() -> None:
+    assert go(namespace="ml", pod="train", at="0") == "/ns/ml/pods/train?at=1970-01-01T00%3A00%3A00Z"
 
 
 def refusal(status: int, **params: str) -> str:
@@ -142,6 +147,24 @@ def test_one_whose_name_another_has_by_now_is_shown_when_it_was_there(scene: Sce
     assert there.startswith("/ns/ml/pods/gone?at=")
     assert "uid-ml-gone" in Client().get(there).content.decode()
     assert go(uid="second") == "/ns/ml/pods/gone"
+
+
+@pytest.mark.parametrize("lived", [0.004, 0.009, 5.0])
+def test_one_that_lived_for_a_moment_only_is_not_taken_for_the_one_before(scene: Scene, lived: float) -> None:
+    def put(uid: str, after: float, type_: str = "MODIFIED") -> None:
+        pod = build.pod("gone", "ml", claims={"gpu": "c"}, uid=uid)
+        scene.now += after - 1.0  # `put` lets a second pass
+        scene.put(pod, type_=type_)
+
+    put("first", 60.0)
+    put("first", 0.001, "DELETED")
+    put("brief", 0.001)
+    put("brief", lived, "DELETED")
+    put("last", 0.001)
+    scene.look()
+    page = Client().get(go(uid="brief")).content.decode()
+    assert "brief" in page
+    assert not re.search("first|last", re.sub("<[^>]*>", "", page.partition("<code>")[2][:200]))
 
 
 def test_nothing_is_missed_where_the_process_had_to_read_everything_anew(scene: Scene) -> None:

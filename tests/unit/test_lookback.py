@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -213,6 +214,49 @@ def test_the_work_is_bounded_and_done_once(scene: Scene, monkeypatch: pytest.Mon
         assert web.doctor.resolved(never) is None
     assert 0 < len(looks) <= lookback.PROBES
     assert web.doctor.recalls(never)
+
+
+def test_what_searches_of_one_past_moment_share_is_read_once(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    scene.put(LOST)
+    scene.put(build.pod("other", "ml", claims={"gpu": "nothing"}))
+    later(scene, 600)
+    ids = [f.id for f in missing_claims(scene)]
+    later(scene, DAY)
+    scene.put(WANTED)
+    scene.put(build.claim("nothing", "ml"))
+    later(scene, DAY)
+    at = scene.now
+    later(scene, DAY)
+    web = current.build(scene.model)
+    web.follower.step()
+    calls = {"rebuild": 0, "superseded_since": 0}
+
+    def counted(name: str, asked: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*given: Any) -> Any:
+            calls[name] += 1
+            return asked(*given)
+
+        return call
+
+    monkeypatch.setattr(web.follower, "rebuild", counted("rebuild", web.follower.rebuild))
+    never = [i.replace("claim-missing", "template-missing") for i in ids]
+    assert web.doctor.resolved(never[0], at) is None
+    first = calls["rebuild"]
+    monkeypatch.setattr(scene.model, "superseded_since", counted("superseded_since", scene.model.superseded_since))
+    scene.put(build.node("late"))  # now goes on, that moment does not
+    web.follower.step()
+    assert web.doctor.resolved(never[1], at) is None
+    assert calls["superseded_since"] == 0
+    assert calls["rebuild"] - first <= first - lookback.EVENLY
+    over_at = {web.doctor.resolved(i, at) for i in ids}
+    assert {r.finding.id for r in over_at if r is not None} == set(ids)
+
+
+def missing_claims(scene: Scene) -> list[Finding]:
+    scene.look()
+    found = [f for f in scene.web.doctor.look(scene.now).findings if f.code == "claim-missing"]
+    assert len(found) == 2
+    return found
 
 
 def test_its_page_and_the_api_answer_after_a_restart(scene: Scene) -> None:

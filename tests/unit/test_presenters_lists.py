@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dradash.scheduling.classic.claimstate import MISSING, ClaimState
+from dradash.scheduling.classic.claimstate import MISSING, UNREADABLE, ClaimState
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.status import Code
 from dradash.scheduling.verdict import ActsNext, ClaimRef, Outcome, Step, Verdict
@@ -135,7 +135,7 @@ def test_unknown_and_endless_parameters_are_not_kept() -> None:
 
 def test_every_state_has_words_of_its_own() -> None:
     assert set(words.OUTCOMES) == set(Outcome)
-    assert set(words.CLAIM_STATES) == {*ClaimState, MISSING}
+    assert set(words.CLAIM_STATES) == {*ClaimState, MISSING, UNREADABLE}
     assert set(words.CODES) == set(Code)
     chips = list(words.OUTCOMES.values())
     assert len({c.text for c in chips}) == len(chips)

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from dradash.reader.moment import parse
-from dradash.scheduling.verdict import Outcome, Verdict
+from dradash.scheduling.verdict import ActsNext, Outcome, Verdict
 from dradash.store.model import VERDICTS, HistoryEntry
 from dradash.web.presenters.query import Query
 from dradash.web.presenters.timetravel import GONE, Timeline, changes, timeline
@@ -46,6 +46,16 @@ def test_a_verdict_changes_when_it_says_something_else() -> None:
         (4.0, outcome_chip(Outcome.WAITING)),
         (5.0, GONE),
     ]
+
+
+def test_a_verdict_is_the_same_while_the_same_one_must_act() -> None:
+    """As in the verdict's history on the pod's page: which node of a row is waited for is no change."""
+    history = []
+    for at, who, what in ((1.0, "gpu", "answer for node-1"), (2.0, "gpu", "answer for node-2"), (3.0, "nic", "answer")):
+        acts = ActsNext(who="driver", names=(who,), what=what)
+        verdict = build.verdict(POD, Outcome.WAITING, "", revision=int(at), at=at, acts_next=acts)
+        history.append(entry(at, msgspec.json.encode(verdict)))
+    assert [at for at, _ in changes(VERDICTS, history)] == [1.0, 3.0]
 
 
 def test_a_claim_changes_with_its_status_and_a_negotiation_with_what_is_said_in_it() -> None:

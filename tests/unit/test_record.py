@@ -284,6 +284,18 @@ def test_ctrl_c_ends_the_command_with_a_valid_file_and_a_summary(
     assert b"ResourceWarning" not in errors
 
 
+def test_a_server_that_is_gone_costs_no_older_recording(tmp_path: Path) -> None:
+    config, path = tmp_path / "kubeconfig", tmp_path / "r.jsonl"
+    kubeconfig.write(config, "http://127.0.0.1:1", "secret-token")  # nobody listens on port 1
+    path.write_text("the older one")
+    with command(str(path), "--seconds", "0.5", "--kubeconfig", str(config)) as process:
+        _, errors = process.communicate(timeout=30)
+
+    assert process.returncode == 1
+    assert b"nothing could be recorded" in errors
+    assert path.read_text() == "the older one"
+
+
 def test_a_recording_may_go_to_stdout(config: Path) -> None:
     with command("-", "--seconds", "1", "--kubeconfig", str(config)) as process:
         out, errors = process.communicate(timeout=30)

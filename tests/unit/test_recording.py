@@ -153,3 +153,33 @@ def test_what_is_written_can_be_read_again(tmp_path: Path, name: str) -> None:
 
     assert [row.object for row in read(path)] == [{"items": [{"n": 1}]}]
     assert path.read_bytes().startswith(b"\x1f\x8b") is name.endswith(".gz")
+
+
+@pytest.mark.parametrize("name", ["r.jsonl", "r.jsonl.gz"])
+def test_a_recording_of_nothing_leaves_the_file_as_it_was(tmp_path: Path, name: str) -> None:
+    old, new = tmp_path / name, tmp_path / f"new-{name}"
+    old.write_bytes(GOOD)
+
+    for path in (old, new):
+        with open_for_writing(str(path)) as out:
+            Writer(out, ["pods"], Clock()).finish()
+
+    assert old.read_bytes() == GOOD
+    assert not new.exists()
+
+
+def test_a_recording_replaces_an_older_one_whole(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_bytes(GOOD * 3)
+
+    with open_for_writing(str(path)) as out:
+        Writer(out, ["pods"], Clock()).write("pods", "LIST", raw({"items": [{"n": 1}]}))
+
+    assert [row.object for row in read(path)] == [{"items": [{"n": 1}]}]
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_anything_is_read(tmp_path: Path) -> None:
+    with pytest.raises(IsADirectoryError, match=str(tmp_path)):
+        open_for_writing(str(tmp_path))
+    with pytest.raises(FileNotFoundError, match="none"):
+        open_for_writing(str(tmp_path / "none" / "r.jsonl"))

@@ -323,6 +323,68 @@ def test_a_kind_that_is_not_served_is_looked_for_slowly() -> None:
     assert driver.answer(Discovered(SERVED)) == List("v1alpha2", 500, "")
 
 
+def _tried_again(driver: Driver, refused: str, error: Any) -> None:
+    """One retry of what was refused, up to its next refusal."""
+    if driver.reflector.phase is Phase.DISCOVERING:
+        driver.answer(Discovered(SERVED), after=30)
+    if refused == "watch" and driver.reflector.phase is Phase.LISTING:
+        driver.list(claim("a", 5))
+    driver.fail(error, after=30)
+
+
+@pytest.mark.parametrize("refused", ["list", "watch"])
+@pytest.mark.parametrize("synced_before", [False, True])
+@pytest.mark.parametrize("error", [Forbidden("no"), NotServed("no such resource")])
+def test_a_retry_moves_neither_the_state_nor_its_since_before_it_is_known_how_it_went(
+    error: Any, synced_before: bool, refused: str
+) -> None:
+    driver = Driver().reading() if synced_before else Driver()
+    if synced_before and refused == "list":
+        driver.receive(error_event(410))
+        assert driver.reflector.phase is Phase.LISTING
+    elif not synced_before:
+        driver.answer(Discovered(SERVED))
+        if refused == "watch":
+            driver.list(claim("a", 5))
+    driver.fail(error)
+    first, told = driver.state, len(driver.states)
+    assert first.state == ("forbidden" if isinstance(error, Forbidden) else "notServed")
+
+    for _ in range(3):
+        _tried_again(driver, refused, error)
+
+    later = driver.states[told:]
+    assert {(s.state, s.since, s.error) for s in later} <= {(first.state, first.since, str(error))}
+    assert driver.reflector.tick(driver.now) == []
+
+
+def test_a_refusal_that_ends_is_over_with_the_first_page_or_the_first_word_of_the_watch() -> None:
+    driver = Driver()
+    driver.answer(Discovered(SERVED))
+    driver.fail(NotServed("no such resource"))
+    driver.answer(Discovered(SERVED), after=30)
+    assert (driver.state.state, driver.state.error) == ("notServed", "no such resource")
+    driver.list(claim("a", 5))
+    assert (driver.state.state, driver.state.since, driver.state.error) == ("synced", 1030.0, "")
+
+    driver.fail(NotServed("no watch"), after=5)
+    driver.answer(Discovered(SERVED), after=30)
+    driver.list(claim("a", 5))
+    assert (driver.state.state, driver.state.since) == ("notServed", 1035.0)
+    driver.answer(Opened())
+    driver.receive(WatchEvent("ADDED", claim("b", 11)), after=1)
+    assert (driver.state.state, driver.state.since, driver.state.error) == ("synced", 1066.0, "")
+
+
+def test_a_lost_connection_does_not_make_a_refused_kind_stale_at_once() -> None:
+    driver = Driver().reading()
+    driver.fail(NotServed("no such resource"))
+    driver.fail(Unavailable("reset"), after=30)
+    assert (driver.state.state, driver.state.since) == ("notServed", 1000.0)
+    driver.fail(Unavailable("refused"), after=1)
+    assert (driver.state.state, driver.state.since) == ("stale", 1031.0)
+
+
 def test_a_permission_that_comes_back_syncs_again() -> None:
     driver = Driver().reading()
     driver.fail(Forbidden("token expired"))

@@ -22,6 +22,7 @@ from dradash.web.presenters.search import (
     NAMESPACES,
     NODES,
     PODS,
+    TEMPLATES,
     Sought,
     kind_of,
     parse,
@@ -58,6 +59,7 @@ def is_(kind: str = "", *words: str, ns: str = "", soft: str = "", uid: str = ""
         ("ns x", is_(NAMESPACES, "x")),
         ("no/node-1", is_(NODES, "node-1")),
         ("class gpu", is_(CLASSES, "gpu")),
+        ("resourceclaimtemplate/x -n y", is_(TEMPLATES, "x", ns="y")),
         ("driver gpu.example.com", is_(DRIVERS, "gpu.example.com")),
         ("ml/train", is_("", "train", ns="ml")),
         (UID, is_(uid=UID)),
@@ -282,6 +284,24 @@ def test_an_object_that_is_named_in_full_and_gone_comes_before_others_that_begin
         current.use(None)
 
 
+def test_a_uid_of_an_object_that_is_gone_leads_to_its_last_state() -> None:
+    uid = "0b4e28ba-2fa1-4b3c-9d5e-aa00bb11cc22"
+    gone = build.pod("render-2", "batch", claims={"gpu": "c"}, uid=uid)
+    scene = Scene(gone)
+    scene.look()
+    current.use(scene.web)
+    try:
+        assert hrefs(get(f"/search?q={uid}")) == ["/ns/batch/pods/render-2"]
+        scene.delete(gone)
+        scene.look()
+        page = get(f"/search?q={uid}+")
+        assert hrefs(page) == ["/ns/batch/pods/render-2"]
+        assert "its page shows the last state" in page
+        assert hrefs(get("/search?q=0b4e28ba-2fa1-4b3c-9d5e-aa00bb11cc23")) == []
+    finally:
+        current.use(None)
+
+
 def hrefs(page: str) -> list[str]:
     return re.findall(r'<a class="hit" href="([^"]*)"', page)
 
@@ -303,3 +323,17 @@ def test_kinds_that_cannot_be_read_are_named() -> None:
     with scene.web.follower.world() as world:
         view = found.present(world, Query.of({"q": "x"}, found.PARAMS), found.Haystacks())
     assert view.unknown == ("nodes",)
+
+
+def test_a_template_is_found_by_name_and_leads_to_what_the_doctor_says_of_it() -> None:
+    scene = Scene(build.template("nic-of-train", "ml", resource_class="nic"))
+    scene.look()
+    current.use(scene.web)
+    try:
+        page = Client().get("/search?q=nic-of").content.decode()
+        assert "Claim templates" in page
+        address = "/doctor?about=resourceclaimtemplates/ml/nic-of-train"
+        assert f'href="{address}"' in page
+        assert "ml/nic-of-train" in Client().get(address).content.decode()
+    finally:
+        current.use(None)

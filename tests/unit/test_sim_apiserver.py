@@ -196,6 +196,58 @@ def test_what_is_created_is_validated(server: APIServer, plural: str, body: dict
     assert server.revision == before
 
 
+POD: dict[str, Any] = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+HTML = "<img src=x>"
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({"nodeSelector": {HTML: "a"}}, f'spec.nodeSelector: Invalid value: "{HTML}": name part must consist of'),
+        ({"nodeSelector": {"a": "b c"}}, 'spec.nodeSelector: Invalid value: "b c": a valid label must be'),
+        ({"schedulingGates": [{"name": HTML}]}, f'spec.schedulingGates[0]: Invalid value: "{HTML}": name part'),
+        ({"schedulingGates": [{"name": ""}]}, 'spec.schedulingGates[0]: Invalid value: "": name part must be non-emp'),
+        ({"schedulingGates": [{"name": "a"}] * 2}, 'spec.schedulingGates[1]: Duplicate value: "a"'),
+        ({"tolerations": [{"key": HTML}]}, f'spec.tolerations[0].key: Invalid value: "{HTML}": name part must'),
+    ],
+)
+def test_names_in_a_pods_spec_are_validated(server: APIServer, spec: dict[str, Any], message: str) -> None:
+    with refused(422) as caught:
+        server.create("pods", {**POD, "spec": POD["spec"] | spec})
+    assert message in caught.value.message
+    server.create("pods", POD)
+    with refused(422) as caught:
+        server.update("pods", {**POD, "spec": POD["spec"] | spec})
+    assert message in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("plural", "more"),
+    [
+        ("events", {"lastTimestamp": "garbage"}),
+        ("events", {"eventTime": "2026-11-31T00:00:00.000000Z"}),
+        ("events", {"series": {"count": 2, "lastObservedTime": ""}}),
+        ("events", {"metadata": {"name": "p", "creationTimestamp": "2026-11-30 04:00:00Z"}}),
+        ("pods", {"status": {"conditions": [{"type": "Ready", "lastTransitionTime": "soon"}]}}),
+        ("nodes", {"spec": {"taints": [{"key": "a", "effect": "NoSchedule", "timeAdded": "yesterday"}]}}),
+    ],
+)
+def test_what_is_no_time_cannot_be_decoded(server: APIServer, plural: str, more: dict[str, Any]) -> None:
+    with refused(400) as caught:
+        server.create(plural, {**POD, **more} if plural == "pods" else {"metadata": {"name": "p"}, **more})
+    assert "cannot be handled as a" in caught.value.message
+    assert 'parsing time "' in caught.value.message
+
+
+def test_times_as_clients_write_them_are_taken(server: APIServer) -> None:
+    times = {
+        "firstTimestamp": None,
+        "lastTimestamp": "2026-11-30T04:00:00+01:00",
+        "eventTime": "2026-11-30T04:00:00.123456Z",
+    }
+    assert server.create("events", {"metadata": {"name": "e"}, **times})["lastTimestamp"] == times["lastTimestamp"]
+
+
 def test_unsuitable_nodes_are_limited(server: APIServer) -> None:
     server.create("podschedulingcontexts", {"metadata": {"name": "p"}})
     nodes = [f"n{i}" for i in range(129)]

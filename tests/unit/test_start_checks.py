@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
+import os
+import shutil
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import yaml
 
 from dradash.supervisor import kubeconfig, listen
+from dradash.supervisor.checkout import ROOT, refuse_installed
 from dradash.supervisor.errors import StartError
 
 NOWHERE = Path("/nonexistent")
@@ -106,3 +112,29 @@ def test_the_url_can_be_opened_from_this_machine() -> None:
     assert listen.url("127.0.0.1", 8000) == "http://127.0.0.1:8000/"
     assert listen.url("0.0.0.0", 80) == "http://127.0.0.1:80/"
     assert listen.url("::", 8000) == "http://[::1]:8000/"
+
+
+def test_a_checkout_may_start_and_a_package_without_its_pages_may_not(tmp_path: Path) -> None:
+    refuse_installed("up")
+    (tmp_path / "manage.py").touch()
+    with pytest.raises(StartError, match=r"`up` needs a checkout of dradash: .* has no templates, static\."):
+        refuse_installed("up", tmp_path)
+
+
+@pytest.mark.parametrize("arguments", [("up", "--demo"), ("up", "--help"), ("web",), ("parity", "one.jsonl.gz")])
+def test_an_installed_dradash_says_what_needs_a_checkout(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    shutil.copytree(ROOT / "dradash", tmp_path / "dradash", ignore=shutil.ignore_patterns("__pycache__"))
+    with gzip.open(ROOT / "tests/parity/data/classic.jsonl.gz", "rb") as vectors:
+        (tmp_path / "one.jsonl.gz").write_bytes(gzip.compress(vectors.readline()))
+    line = [sys.executable, "-c", "from dradash.cli.main import run; run()", *arguments]
+    env = os.environ | {"PYTHONPATH": str(tmp_path)}
+    ended = subprocess.run(line, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=False)
+
+    if arguments[0] == "parity":  # needs only its file
+        assert (ended.stdout, ended.stderr) == ("1 passed, 0 failed\n", "")
+    elif "--help" in arguments:
+        assert "Needs a checkout" in " ".join(ended.stdout.split())
+    else:
+        assert ended.returncode == 1
+        assert ended.stderr.startswith(f"{arguments[0]}: error: `{arguments[0]}` needs a checkout of dradash")
+        assert ended.stderr.count("\n") == 1

@@ -13,6 +13,8 @@ from django.test import Client
 from dradash.kinds.registry import KINDS
 from dradash.reader import current
 from dradash.reader.moment import parse, show
+from dradash.store.model import StoreUnavailable
+from dradash.web.pages.pods import PodsPage
 from dradash.web.presenters import timetravel
 from dradash.web.templatetags.dradash import utc
 from tests import build
@@ -137,7 +139,9 @@ def test_an_object_is_there_before_its_deletion_gone_after_it_and_missing_before
 def test_the_slider_marks_where_the_verdict_changed_and_leads_from_change_to_change(story: Story) -> None:
     page = get("/ns/ml/pods/train", at=story.unblocked)
     (marks,) = re.findall(r'data-marks="([^"]*)"', page)
-    assert len(marks.split()) == 4  # blocked, waiting, waiting with other words, gone
+    assert len(marks.split()) == 3  # blocked, waiting, gone
+    told = get("/ns/ml/pods/train", at=story.deleted).partition('<ol class="verdicts"')[2].partition("</ol>")[0]
+    assert told.count("<li") == 2  # the same, but that the pod is gone
     moments = re.findall(r'<li(?: aria-current="true")?><a href="\?at=([^"&]*)', page)
     shown = re.search(r'<li aria-current="true"><a href="\?at=([^"&]*)', page)
     assert shown is not None
@@ -145,14 +149,14 @@ def test_the_slider_marks_where_the_verdict_changed_and_leads_from_change_to_cha
     following = re.search(r'<a href="\?at=([^"&]*)" rel="next"', page)
     assert previous is not None
     assert following is not None
-    newest_first = moments[:4]
-    assert newest_first.index(shown[1]) == newest_first.index(previous[1]) == 2
-    assert newest_first.index(following[1]) == 1
+    newest_first = moments[:3]
+    assert newest_first.index(shown[1]) == newest_first.index(previous[1]) == 1
+    assert newest_first.index(following[1]) == 0
     # At the beginning of a state the change before is the one before that.
     earlier = get(f"/ns/ml/pods/train?at={shown[1]}")
     before = re.search(r'<a href="\?at=([^"&]*)" rel="prev"', earlier)
     assert before is not None
-    assert before[1] == newest_first[3]
+    assert before[1] == newest_first[2]
 
 
 def test_a_link_to_a_change_shows_the_state_after_it(story: Story) -> None:
@@ -186,9 +190,36 @@ def test_a_compared_time_before_history_offers_the_nearest_for_itself(story: Sto
 
 @pytest.mark.parametrize("at", ["yesterday", "2026-11-30T03:12", "2026-13-30T03:12:00Z", "12", "<script>"])
 def test_what_is_no_time_is_said(story: Story, at: str) -> None:
-    page = get("/pods", 404, at=at)
+    page = get("/pods", 400, at=at)
     assert "This moment cannot be shown" in page
     assert "<script>" not in page
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/", "/pods", "/claims", "/negotiations", "/nodes", "/classes", "/drivers", "/doctor", "/changes"),
+        *("/about", "/search", "/compare", "/ns/ml/pods/train", "/ns/ml/claims/gpu", "/ns/ml/pods/nobody"),
+        *("/api/v1/pods", "/go"),
+    ],
+)
+def test_a_moment_that_is_none_is_a_bad_request_on_every_page(story: Story, path: str) -> None:
+    assert Client().get(path, {"at": "garbage"}).status_code == 400
+    assert Client().get(path, {"at": "2026-11-29T00:00:00"}).status_code == 400
+
+
+def test_a_compared_time_that_is_none_is_a_bad_request(story: Story) -> None:
+    assert "This moment cannot be shown" in get("/ns/ml/pods/train", 400, at=story.proposed, then="garbage")
+
+
+def test_a_past_that_cannot_be_read_is_not_a_moment_that_does_not_exist(
+    story: Story, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_self: object) -> None:
+        raise StoreUnavailable("no Redis")
+
+    monkeypatch.setattr(PodsPage, "parts", fail)
+    assert "The past cannot be read: no Redis" in get("/pods", 503, at=story.proposed)
 
 
 def test_a_time_to_come_is_said(story: Story) -> None:
@@ -205,7 +236,7 @@ def test_the_form_goes_to_a_time_under_an_address_that_lasts(story: Story) -> No
         "/pods?ns=ml&at=2026-11-30T04%3A05Z"
     )
     assert re.fullmatch(r"/pods\?at=\d{4}-\d\d-\d\dT\d\d%3A\d\d%3A\d\dZ", location(moment="5m"))
-    assert "is no time with a zone" in get("/pods", 404, at="nonsense")
+    assert "is no time with a zone" in get("/pods", 400, at="nonsense")
 
 
 # --- two moments -----------------------------------------------------------------------------------------------------
@@ -280,10 +311,10 @@ def test_a_moment_may_be_compared_with_now(story: Story) -> None:
 
 
 def test_a_comparison_is_not_said_to_be_as_it_was_then(story: Story) -> None:
-    assert "Everything on this page is as it was then" in get(f"/?at={story.began}")
+    assert "What this page shows of the cluster is as it was then" in get(f"/?at={story.began}")
     for path in ("/compare", "/ns/ml/pods/train"):
         page = get(f"{path}?at={story.proposed}&with={story.began}")
-        assert "Everything on this page" not in page
+        assert "What this page shows of the cluster" not in page
         assert "Compared with another moment" in page
 
 

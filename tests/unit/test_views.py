@@ -13,6 +13,7 @@ from django.test import Client
 
 from dradash.reader import current
 from dradash.store.model import StoreUnavailable
+from dradash.web.navigation import sections
 from tests import build
 from tests.scene import Scene
 from tests.unit import html
@@ -90,6 +91,8 @@ def test_what_is_nowhere_is_a_404_that_says_what_was_looked_for() -> None:
     assert "kubectl -n ml get pod nobody -o yaml" in page
     assert "/live/ns/ml/pods/nobody" in page
     assert "There is no page" in get("/nowhere", 404)
+    for section in sections():
+        assert f'<li><a href="{section.path}">{section.label}</a></li>' in get("/nowhere", 404)
 
 
 def test_what_is_gone_is_shown_as_it_was(scene: Scene) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from dradash.informer.recording import BadRecording, read
+from dradash.management.filekind import RECORDING, WrongFile, expect
 from dradash.scheduling.replay import Replay, Said
 
 _WORD = {True: "agree", False: "differ", None: "not modelled"}
@@ -17,23 +18,24 @@ _WORD = {True: "agree", False: "differ", None: "not modelled"}
 
 class Command(BaseCommand):
     help = "Replay a recording without waiting; compare each FailedScheduling message with our verdict at that moment."
+    requires_system_checks: list[str] = []  # reads a file only: no Redis, no web server
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("recording", type=Path, help="a file made by `manage.py record` (plain or gzip)")
 
     def handle(self, *_args: Any, recording: Path, **_options: Any) -> None:
+        try:
+            expect(recording, RECORDING)
+        except WrongFile as error:
+            raise CommandError(str(error), returncode=2) from error
         counts: Counter[bool | None] = Counter()
         replay = Replay()
-        rows = 0
         try:
             for row in read(recording):
-                rows += 1
                 for said in replay.take(row.t, row.kind, row.type, row.object):
                     self._tell(said, counts)
         except (BadRecording, OSError) as error:
             raise CommandError(str(error)) from error
-        if not rows:
-            raise CommandError(f"{recording} holds no row: it is no recording")
         for said in replay.end():
             self._tell(said, counts)
         if replay.not_judged:

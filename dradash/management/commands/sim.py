@@ -15,6 +15,7 @@ from dradash import log
 from dradash.informer.recording import BadRecording
 from dradash.kinds.registry import CLASSIC
 from dradash.management import arguments
+from dradash.management.filekind import RECORDING, WrongFile, expect
 from dradash.sim import replay, scenarios
 from dradash.sim.apiserver import APIServer
 from dradash.sim.listener import PortTaken
@@ -81,12 +82,13 @@ def _actors(options: dict[str, Any]) -> tuple[Actors, tuple[str, ...]]:
     name, path, speed, seed = options["scenario"], options["replay"], options["speed"], options["seed"]
     try:
         if path is not None:
+            expect(path, RECORDING)
             replay.check(path)
             return (lambda server: recorded(server, path, speed=speed)), replay.versions(path)
         if name:
             scenario = scenarios.build(name, seed)
             return (lambda server: living(server, scenario, speed=speed, seed=seed)), scenario.versions
-    except (scenarios.UnknownScenario, BadRecording, OSError) as error:
+    except (scenarios.UnknownScenario, WrongFile, BadRecording, OSError) as error:
         _fail(error)
     return nobody, (CLASSIC,)
 

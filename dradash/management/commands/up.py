@@ -16,19 +16,25 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from dradash import bootstrap
 from dradash.conf import BadSetting, Conf, from_environ
+from dradash.informer.recording import BadRecording
 from dradash.management import arguments
-from dradash.sim import scenarios
+from dradash.management.filekind import RECORDING, WrongFile, expect
+from dradash.sim import replay, scenarios
 from dradash.supervisor import kubeconfig, listen
+from dradash.supervisor.checkout import ROOT, refuse_installed
 from dradash.supervisor.errors import StartError
 from dradash.supervisor.output import Output, printable
-from dradash.supervisor.plan import ROOT, Options, plan
+from dradash.supervisor.plan import Options, plan
 from dradash.supervisor.run import NAME, Supervisor
 from dradash.supervisor.workdir import private_directory
 from dradash.web.checks import problems
 
 
 class Command(BaseCommand):
-    help = "Start everything for one cluster: Redis, the workers and the web server. Prints the URL; Ctrl-C stops it."
+    help = (
+        "Start everything for one cluster: Redis, the workers and the web server. Prints the URL; Ctrl-C stops it. "
+        "Needs a checkout."
+    )
     requires_system_checks: list[str] = []  # the web process makes them
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -63,6 +69,7 @@ def _judges(raw: str) -> int:
 
 def up(options: dict[str, Any]) -> None:
     """Raises StartError, BadSetting."""
+    refuse_installed("up")
     _refuse_contradictions(options)
     conf = from_environ()
     host = options["host"] or conf.host
@@ -71,6 +78,7 @@ def up(options: dict[str, Any]) -> None:
         # The web server would refuse as well, but only after everything else was started.
         raise StartError(f"{errors[0].msg}. {errors[0].hint}")
     target = _target(options, conf)
+    recording = _recording(options["replay"])
     if os.environ.get("REDIS_URL", "").strip() and (why := bootstrap.why_unavailable(conf)):
         raise StartError(why)
     port = conf.port if options["port"] is None else options["port"]
@@ -83,7 +91,7 @@ def up(options: dict[str, Any]) -> None:
             demo=options["demo"],
             scenario=_scenario(options["scenario"] or scenarios.DEFAULT),
             seed=options["seed"] or 0,
-            replay=_recording(options["replay"]),
+            replay=recording,
             speed=options["speed"] or 1.0,
             target=target,
         )
@@ -126,6 +134,12 @@ def _recording(name: str | None) -> str:
     path = Path(name).expanduser().absolute()
     if not path.is_file():
         raise StartError(f"there is no recording {name}")
+    try:
+        expect(path, RECORDING)
+        # To its end: a row that cannot be played must not end a cluster that people look at.
+        replay.check(path)
+    except (WrongFile, BadRecording, OSError) as error:
+        raise StartError(str(error)) from error
     return str(path)
 
 

@@ -11,10 +11,10 @@ from dradash.kinds.pod import Pod
 from dradash.scheduling.claimname import claim_name
 from dradash.scheduling.classic import plugin
 from dradash.scheduling.classic.attempt import Attempt
-from dradash.scheduling.classic.claims import can_be_reserved, driver_of, is_reserved_for_pod
+from dradash.scheduling.classic.claims import available_on, can_be_reserved, driver_of, is_reserved_for_pod
 from dradash.scheduling.classic.publish import status_for_claim
 from dradash.scheduling.cluster import Cluster
-from dradash.scheduling.unblocking import NOBODY, holders, open_gates, unblock
+from dradash.scheduling.unblocking import NOBODY, finish_deletion, holders, open_gates, unblock
 from dradash.scheduling.verdict import ActsNext, Outcome
 
 
@@ -91,20 +91,53 @@ def _pass_claim(pod: Pod, cluster: Cluster, claim: ResourceClaim) -> ActsNext | 
 
     A missing class comes first, whatever the scheduler says: no driver moves without it.
     """
-    driver = driver_of(claim, cluster)
-    by_driver = (driver,) if driver else ()
     class_name = claim.spec.resource_class_name
-    allocated = claim.status.allocation is not None
-    if not allocated and class_name not in cluster.classes:
+    if claim.status.allocation is None and class_name not in cluster.classes:
         return ActsNext(
             who="admin", names=(class_name,), what=f"create the ResourceClass {class_name}: it does not exist"
         )
+    return _free_claim(pod, cluster, claim)
+
+
+def _free_claim(pod: Pod, cluster: Cluster, claim: ResourceClaim) -> ActsNext | None:
+    driver = driver_of(claim, cluster)
+    by_driver = (driver,) if driver else ()
+    allocated = claim.status.allocation is not None
     if claim.spec.allocation_mode == IMMEDIATE and not allocated:
         return ActsNext(who="driver", names=by_driver, what=f"allocate the ResourceClaim {claim.key} (Immediate)")
     if claim.status.deallocation_requested:
         return ActsNext(who="driver", names=by_driver, what=f"deallocate the ResourceClaim {claim.key}, as was asked")
     if allocated and not can_be_reserved(claim) and not is_reserved_for_pod(pod, claim):
         return ActsNext(who="pod", names=holders(claim), what=f"finish: it holds the ResourceClaim {claim.key}")
+    return None
+
+
+# --- without a verdict -----------------------------------------------------------------------------------------------
+
+
+def held(pod: Pod, cluster: Cluster) -> ActsNext | None:
+    """Who must free a claim of the pod before a negotiation is of any use, as far as the claims that exist tell.
+
+    For a pod without a verdict, maybe because something cannot be read: nothing is said to be absent.
+    """
+    names = (claim_name(pod, entry).name for entry in pod.spec.resource_claims)
+    claims = [c for c in (cluster.claim(pod.namespace, name) for name in names if name) if c is not None]
+    for claim in claims:
+        deleting = claim.metadata.deletion_timestamp is not None
+        answer = finish_deletion(claim, cluster) if deleting else _free_claim(pod, cluster, claim)
+        if answer is not None:
+            return answer
+    return _move_allocation(claims, cluster)
+
+
+def _move_allocation(claims: list[ResourceClaim], cluster: Cluster) -> ActsNext | None:
+    """Where the allocations leave no node that all of them are available on."""
+    left, known = cluster.nodes.all, bool(cluster.nodes.all)
+    for claim in claims:
+        left &= available_on(claim, cluster)
+        if known and not left:
+            what = f"ask for the deallocation of the ResourceClaim {claim.key}, which is in the way"
+            return ActsNext(who="scheduler", what=what)
     return None
 
 

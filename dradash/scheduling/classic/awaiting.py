@@ -23,16 +23,26 @@ class Stage(enum.StrEnum):
     ROOM = "Room"  # a driver refuses every proposed node
     ALLOCATE = "Allocate"  # a driver: the claim, for the selected node
     FINISH = "Finish"  # the scheduler: every claim is allocated, the pod can be reserved for and bound
+    HELD = "Held"  # somebody else: whatever is answered, the pod gets no node before (a claim is in use, ...)
 
 
 class Awaited(msgspec.Struct, frozen=True):
-    """A move that has not come yet, and since when it could have (Unix seconds, 0 when the history does not say)."""
+    """A move that has not come yet, and since when it could have (Unix seconds, 0 when the history does not say).
+
+    actor: "scheduler", a driver's name ("" where its class is absent), a pod's key, or what `who` says.
+    who: as in verdict.ActsNext, "" for the scheduler and drivers.
+    """
 
     actor: str
     claim: str
     what: str
     since: float
     stage: Stage = Stage.ANSWER
+    who: str = ""
+
+    @property
+    def party(self) -> str:
+        return self.who or (SCHEDULER if self.actor == SCHEDULER else "driver")
 
 
 SinceOf = Callable[[Stage, str], float]  # (what is awaited, the pod's name for the claim or "") -> Unix seconds

@@ -12,8 +12,10 @@ from dradash.kinds.claim import ResourceClaim
 from dradash.kinds.meta import is_controlled_by
 from dradash.kinds.pod import Pod
 from dradash.scheduling.claimname import ClaimName, claim_name
+from dradash.scheduling.classic.claimstate import MISSING, UNREADABLE
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.gotext import quote
+from dradash.scheduling.nodetable import InvalidSelector
 
 
 class FoundClaim(msgspec.Struct, frozen=True):
@@ -48,6 +50,17 @@ def is_reserved_for_pod(pod: Pod, claim: ResourceClaim) -> bool:
     return any(consumer.uid == pod.uid for consumer in claim.status.reserved_for)
 
 
+def available_on(claim: ResourceClaim, cluster: Cluster) -> int:
+    """Nodes that the allocation allows; all of them where there is none, it names none or cannot be understood."""
+    allocation = claim.status.allocation
+    if allocation is None or allocation.available_on_nodes is None:
+        return cluster.nodes.all
+    try:
+        return cluster.nodes.matching(allocation.available_on_nodes)
+    except InvalidSelector:
+        return cluster.nodes.all
+
+
 def pod_claims(pod: Pod, cluster: Cluster) -> Lookup:
     """foreachPodResourceClaim: the pod's claims, or why the pod cannot be scheduled yet."""
     found: list[FoundClaim] = []
@@ -71,6 +84,11 @@ def _unusable(pod: Pod, name: ClaimName, claim: ResourceClaim | None) -> str:
     if claim.metadata.deletion_timestamp is not None:
         return f"resourceclaim {quote(claim.name)} is being deleted"
     return is_for_pod(pod, claim) if name.must_check_owner else ""
+
+
+def no_claim(key: str, cluster: Cluster) -> str:
+    """The state of a claim that the cluster does not hold: absent, or there and malformed."""
+    return UNREADABLE if key in cluster.malformed["resourceclaims"] else MISSING
 
 
 def driver_of(claim: ResourceClaim, cluster: Cluster) -> str:

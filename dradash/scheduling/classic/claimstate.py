@@ -19,6 +19,7 @@ class ClaimState(enum.StrEnum):
 
 
 MISSING = "Missing"  # of a ClaimRef: there is no such claim
+UNREADABLE = "Unreadable"  # of a ClaimRef: the claim is there, but malformed
 
 
 def claim_state(claim: ResourceClaim) -> ClaimState:

@@ -154,8 +154,12 @@ def _foreign_owner(case: _Case) -> Iterator[Invariant]:
     if case.pod is None or controller_uid(case.context.metadata) == case.pod.uid:
         return
     owner = next((r for r in case.context.metadata.owner_references if r.controller), None)
-    whose = f"belongs to {owner.kind} {owner.name} ({owner.uid})" if owner else "has no controlling owner"
-    text = f"The PodSchedulingContext {whose}, not to this pod ({case.pod.uid}): the scheduler does not use it."
+    whose = (
+        f"belongs to {owner.kind} {owner.name} ({owner.uid}), not to this pod ({case.pod.uid})"
+        if owner
+        else f"has no controlling owner, where it must have this pod ({case.pod.uid})"
+    )
+    text = f"The PodSchedulingContext {whose}: the scheduler does not use it."
     since = max(seconds(o.metadata.creation_timestamp) for o in (case.context, case.pod))
     yield Invariant(InvariantCode.FOREIGN_OWNER, text, case.about, since or case.standing.begun)
 

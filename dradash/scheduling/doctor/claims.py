@@ -9,7 +9,7 @@ from dradash.scheduling.classic.claims import driver_of
 from dradash.scheduling.doctor import lasting
 from dradash.scheduling.doctor.exam import Exam, count, created, identity
 from dradash.scheduling.doctor.finding import Finding, Ref
-from dradash.scheduling.rfc3339 import seconds
+from dradash.scheduling.rfc3339 import deletion_asked
 
 
 def check(exam: Exam) -> Iterator[Finding]:
@@ -86,7 +86,7 @@ def _late(exam: Exam, claim: ResourceClaim, code: str, least: float) -> Iterator
 
 
 def _held(exam: Exam, claim: ResourceClaim, *, pods_known: bool) -> Iterator[Finding]:
-    since = seconds(claim.metadata.deletion_timestamp) or created(claim)
+    since = deletion_asked(claim.metadata) or created(claim)
     if not exam.for_longer(since, exam.thresholds.deleting):
         return
     holds = []

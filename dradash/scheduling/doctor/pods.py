@@ -11,6 +11,7 @@ from dradash.scheduling.classic.claims import is_reserved_for_pod
 from dradash.scheduling.doctor.exam import Exam, created, identity
 from dradash.scheduling.doctor.finding import Finding, Ref
 from dradash.scheduling.doctor.lasting import BLOCKED, DISAGREES, VERDICTS
+from dradash.scheduling.doctor.references import late_claim
 from dradash.scheduling.rfc3339 import seconds
 from dradash.scheduling.verdict import Outcome, Verdict
 
@@ -104,6 +105,8 @@ def _not_retried(exam: Exam, pod: Pod, verdict: Verdict) -> Iterator[Finding]:
         return
     if verdict.not_modelled or not exam.for_longer(verdict.since, exam.thresholds.retry):
         return  # another scheduler's turns are not known
+    if late_claim(exam, pod, verdict) is not None:
+        return  # reference-not-retried tells, and why
     if seconds(verdict.agreement.at) > verdict.since:
         return  # it tried, and said something else: words-disagree tells
     turn = f"fits on {verdict.nodes_fit} of {verdict.nodes_total} nodes" if fits else "waits for the scheduler"

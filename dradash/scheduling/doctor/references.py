@@ -11,11 +11,13 @@ import msgspec
 from dradash.kinds import deviceclaim
 from dradash.kinds.pod import Pod, PodResourceClaim
 from dradash.kinds.registry import KINDS
+from dradash.scheduling.claimfacts import AnyClaim, claims_of, class_names_of, drivers_in_charge
 from dradash.scheduling.doctor.exam import Exam, count, created
 from dradash.scheduling.doctor.finding import Finding, Ref
+from dradash.scheduling.gotext import quote
 from dradash.scheduling.rfc3339 import seconds
 from dradash.scheduling.structured.requests import class_names
-from dradash.scheduling.verdict import Verdict
+from dradash.scheduling.verdict import Outcome, Verdict
 
 _ABSENT: Final = "does not exist"
 _WORDS: Final = {"resourceclasses": "resource class", "deviceclasses": "device class"}
@@ -26,6 +28,7 @@ def check(exam: Exam) -> Iterator[Finding]:
     yield from _missing(exam, pending)
     yield from _missing_classes(exam)
     yield from _class_not_retried(exam, pending)
+    yield from _claim_not_retried(exam, pending)
 
 
 def _generated(pod: Pod, entry: PodResourceClaim) -> tuple[bool, str | None]:
@@ -169,3 +172,65 @@ def _classes_of(verdict: Verdict) -> Iterator[tuple[str, str, str]]:
             yield "resourceclasses", ref.resource_class, ref.driver
         else:
             yield from (("deviceclasses", name, "") for name in ref.resource_class.split(", "))
+
+
+# --- claims that came late -------------------------------------------------------------------------------------------
+
+_NOT_TRIED: Final = frozenset({Outcome.WAITING, Outcome.SCHEDULABLE, Outcome.UNSCHEDULABLE})
+CONTEXTS: Final = "podschedulingcontexts"
+
+
+def late_claim(exam: Exam, pod: Pod, verdict: Verdict) -> tuple[AnyClaim, float] | None:
+    """The claim that the pod was refused for want of and that exists by now, and since when the pod waits for a retry.
+
+    The last one, where several came late. None: there is no such claim, or the scheduler has tried since.
+    """
+    if verdict.outcome not in _NOT_TRIED or verdict.not_modelled:
+        return None  # rightly not tried, or another scheduler's turns are not known
+    said, said_at = verdict.agreement.said, seconds(verdict.agreement.at)
+    tried = max(said_at, exam.changed(CONTEXTS, pod.key))
+    # A condition's time is of its first words, whatever it says by now.
+    undated = verdict.agreement.source == "condition"
+    found = []
+    for entry in pod.spec.resource_claims:
+        claim = claims_of(exam.cluster).get(f"{pod.namespace}/{entry.claim_name}") if entry.claim_name else None
+        if claim is None:
+            continue
+        came = created(claim)
+        # Times are of whole seconds; these words leave no doubt which came first.
+        named = any(words in said for words in _not_found(claim)) and tried == said_at
+        if named or (came > created(pod) and came > tried and not undated):
+            found.append((max(came, said_at), claim))
+    if not found:
+        return None
+    since, last = max(found, key=lambda f: f[0])
+    return last, since
+
+
+def _not_found(claim: AnyClaim) -> tuple[str, str]:
+    """What either plugin says of a claim that is not there."""
+    return (
+        f"resourceclaim.resource.k8s.io {quote(claim.name)} not found",
+        f"could not find ResourceClaim {quote(claim.key)}",
+    )
+
+
+def _claim_not_retried(exam: Exam, pending: list[Pod]) -> Iterator[Finding]:
+    for pod in pending:
+        verdict = exam.verdict(pod)
+        late = late_claim(exam, pod, verdict) if verdict is not None else None
+        if verdict is None or late is None or not exam.for_longer(late[1], exam.thresholds.retry):
+            continue
+        claim, since = late
+        refused = "the scheduler last refused" if verdict.agreement.said else "the scheduler left aside"
+        yield exam.finding(
+            "reference-not-retried",
+            (pod.uid or pod.key, "resourceclaims", claim.name),
+            f"ResourceClaim {claim.key} was created after {refused} pod {pod.key}, which it has not tried again.",
+            (Ref("pods", pod.key), Ref("resourceclaims", claim.key)),
+            since,
+            command=("-n", pod.namespace, "describe", "pod", pod.name),
+            namespace=pod.namespace,
+            resource_class=", ".join(class_names_of(claim)),
+            driver=", ".join(drivers_in_charge(claim, exam.cluster)),
+        )

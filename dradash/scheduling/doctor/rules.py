@@ -63,7 +63,7 @@ _RULES: Final = (
         "for up to 1000 s, the scheduler waits for an event or for its flush after 5 min.",
         "Wait for the next try, or cause one: touch the pod (an annotation), or delete and create it again.",
         "retry",
-        ("pods", "resourceclaimtemplates", "resourceclasses"),
+        ("pods", "resourceclaims", "resourceclaimtemplates", "resourceclasses"),
     ),
     # --- claims from templates
     Rule(

@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 import platform
 import time
-from functools import cache
-from importlib import metadata
 from typing import Any, Final
 
 from django.conf import settings
@@ -14,11 +12,13 @@ from django.conf import settings
 from dradash.conf import from_environ
 from dradash.reader import current
 from dradash.store.model import StoreUnavailable
+from dradash.version import version
 from dradash.web.fragments import Part
 from dradash.web.pages.base import Page
 from dradash.web.presenters import about
 
 STARTED: Final = time.time()  # of this process, as far as a page is concerned
+VERSION: Final = version()  # likewise: a checkout may move on under it
 
 
 class AboutPage(Page):
@@ -33,6 +33,7 @@ class AboutPage(Page):
         here = current.get()
         with self.world() as world:
             lines, instance = about.kinds(world, past=self.at is not None), world.instance
+            then = None if self.at is None else about.then(world)
         stored, error = None, ""
         try:
             lease = here.model.lease()
@@ -41,7 +42,7 @@ class AboutPage(Page):
         except StoreUnavailable as failure:
             error = str(failure)
         facts = about.Facts(
-            version=version(),
+            version=VERSION,
             python=platform.python_version(),
             cluster=settings.DRADASH.cluster,
             started=STARTED,
@@ -51,6 +52,7 @@ class AboutPage(Page):
             thresholds=settings.DRADASH.doctor,
             stored=stored,
             error=error,
+            then=then,
         )
         view = about.present(facts, lines, instance)
         names = ("versions", "state", "memory", "kinds", "models", "settings", "thresholds")
@@ -59,11 +61,3 @@ class AboutPage(Page):
 
 def _values(conf: Any) -> dict[str, Any]:
     return {f.name: getattr(conf, f.name) for f in dataclasses.fields(conf) if f.name != "doctor"}
-
-
-@cache
-def version() -> str:
-    try:
-        return metadata.version("dradash")
-    except metadata.PackageNotFoundError:
-        return "not installed as a package"

@@ -194,20 +194,22 @@ class Page(abc.ABC):
         """The page's own parts, or why this moment cannot be shown."""
         live = timetravel.live_link(self.query)
         later = max(self.at or 0.0, self.compared_with or 0.0)
+        # The request is wrong (400) only where it names no moment; one outside the history is well said and not found.
+        code = 404
         if self.wrong_at:
-            view = timetravel.NoMoment(self.wrong_at, live)
+            code, view = 400, timetravel.NoMoment(self.wrong_at, live)
         elif later > now:
             view = timetravel.NoMoment("This time has not come yet.", live)
         else:
             try:
-                title, parts, code = self.parts()
-                return title, [*self.comparison(), *parts], code
+                title, parts, answered = self.parts()
+                return title, [*self.comparison(), *parts], answered
             except BeforeHistory as before:
                 name = AT if self.at is not None and self.at < before.start else WITH
                 view = timetravel.before_history(before.start, self.query, name)
             except StoreUnavailable as error:
-                view = timetravel.NoMoment(f"The past cannot be read: {error}", live)
-        return "No such moment", [Part("page", "_no_moment.html", view)], 404
+                code, view = 503, timetravel.NoMoment(f"The past cannot be read: {error}", live)
+        return "No such moment", [Part("page", "_no_moment.html", view)], code
 
 
 class ObjectPage(Page):
@@ -216,6 +218,15 @@ class ObjectPage(Page):
     always = Page.always | {WITH}
     kind: ClassVar[str]  # plural
     marked: ClassVar[str] = ""  # the kind whose changes the slider marks, where it is another one
+
+    @property
+    def looks_back(self) -> bool:
+        """What is gone is shown as it was just before."""
+        if super().looks_back:
+            return True
+        with current.get().follower.world() as world:
+            objects = world.cluster.raw.get(self.kind)
+            return objects is not None and self.object_key not in objects
 
     @property
     def object_key(self) -> str:
@@ -243,8 +254,9 @@ class ObjectPage(Page):
         return [Part("comparison", "compare/_object.html", view)]
 
     def missing(self) -> tuple[str, list[Part], int]:
+        last = self.last_state()
         with self.world() as world:
-            view = status.missing(world, self.kind, self.object_key)
+            view = status.missing(world, self.kind, self.object_key, last)
         return f"No {view.singular} {self.object_key}", [Part("page", "_missing.html", view)], 404
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from dradash.reader import topics
+from dradash.reader import current, topics
+from dradash.reader.before import world_before
 from dradash.web.fragments import Part, Row
 from dradash.web.pages.base import ObjectPage, Page
 from dradash.web.pages.findings import ShowsFindings
@@ -42,8 +43,8 @@ class ClaimPage(ShowsFindings, ObjectPage):
         with self.world() as world:
             facts = claim.gather(world, self.object_key)
         if facts is None and (last := self.last_state()) is not None:
-            with self.world() as world:
-                facts = claim.gather(world, self.object_key, last)
+            with world_before(current.get(), last.at, self.at) as (before, _):
+                facts = claim.gather(before, self.object_key, last)
         if facts is None:
             return self.missing()
         view = claim.present(facts, self.history(self.kind, self.object_key))

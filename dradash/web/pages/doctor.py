@@ -65,4 +65,12 @@ class FindingPage(ShowsFindings):
             thresholds=settings.DRADASH.doctor,
             past=self.at is not None,
         )
-        return rule.title, [Part(n, f"doctor/_{n}.html", view) for n in ("finding", "remedy", "objects")], 200
+        # A bad link must not look like a healthy cluster; before the doctor has looked, nobody can tell.
+        never_was = finding is None and resolved is None and bool(report.at) and not self._is_of_now(id_)
+        parts = [Part(n, f"doctor/_{n}.html", view) for n in ("finding", "remedy", "objects")]
+        return rule.title, parts, 404 if never_was else 200
+
+    def _is_of_now(self, id_: str) -> bool:
+        """A page of the past: whether the finding came after the moment that it shows."""
+        here = current.get()
+        return self.at is not None and (here.doctor.recalls(id_) or here.doctor.resolved(id_) is not None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from dradash.reader import current, topics
+from dradash.reader.before import negotiated_until, world_before
 from dradash.store.model import HistoryEntry
 from dradash.web.fragments import Part, Row
 from dradash.web.pages.base import ObjectPage, Page, about_pod
@@ -50,7 +51,8 @@ class NegotiationPage(ShowsFindings, ObjectPage):
             facts = self._facts(last)
         if facts is None:
             return self.missing()
-        histories = {n: self.history("resourceclaims", c.key) for n, c in facts.talk.claims.items() if c is not None}
+        claims = {n: self.history("resourceclaims", c.key) for n, c in facts.talk.claims.items() if c is not None}
+        histories = {n: [e for e in states if not facts.gone or e.at <= facts.gone] for n, states in claims.items()}
         contexts = self.history(self.kind, self.object_key)
         told = frozenset(f.id for f in self.about(self.kind, self.object_key))
         view = negotiation.present(facts, contexts, histories, self.now(), self.query, told)
@@ -60,6 +62,11 @@ class NegotiationPage(ShowsFindings, ObjectPage):
 
     def _facts(self, last: HistoryEntry | None) -> negotiation.Facts | None:
         here, follower = current.get(), current.get().follower
+        if last is not None:
+            over = negotiated_until(last, self.history("pods", self.object_key))
+            with world_before(here, over, self.at) as (before, waits), follower.world():
+                drivers = follower.observations.drivers
+                return negotiation.gather(before, self.object_key, drivers, self.now(), waits, last=last)
         # Both are held: the drivers' record is of now, whatever moment is looked at.
         with self.world() as world, follower.world():
             drivers = follower.observations.drivers

@@ -8,10 +8,12 @@ from typing import Final
 import msgspec
 from django.utils.html import format_html, format_html_join
 
+from dradash.kinds.claim import ResourceClaim
 from dradash.reader import current, topics
+from dradash.reader.before import last_claims, world_before
 from dradash.reader.devicereports import DeviceReports
 from dradash.scheduling.generation import Generation
-from dradash.store.model import VERDICTS
+from dradash.store.model import VERDICTS, HistoryEntry
 from dradash.web.fragments import Fragment, Part, Row, element
 from dradash.web.pages.base import ObjectPage, Page, about_pod
 from dradash.web.pages.findings import ShowsFindings
@@ -91,14 +93,15 @@ class PodPage(ShowsFindings, ObjectPage):
     def view(self) -> pod.PodView | None:
         here = current.get()
         key = self.object_key
-        with self.world() as world:
-            facts = pod.gather(world, key, waits=here.waits(self.at), now=self.now())
-            cluster = world.cluster
+        facts, last = self._facts(None), None
         if facts is None and (last := self.last_state()) is not None:
-            with self.world() as world:
-                facts = pod.gather(world, key, last)
+            facts = self._facts(last)
+        if facts is not None and (lost := pod.missing(facts)):
+            facts = self._facts(last, last_claims(here, lost, self.at))
         if facts is None:
             return None
+        with self.world() as world:
+            names = world.cluster.nodes.names
         # A judgement that changed nothing is announced to nobody, but it may have been for a new reason.
         if self.at is None and facts.verdict and (stored := here.verdict(key)) and stored.uid == facts.verdict.uid:
             facts = msgspec.structs.replace(facts, verdict=stored)
@@ -109,7 +112,15 @@ class PodPage(ShowsFindings, ObjectPage):
         )
         sets = here.node_sets.get(nodes.digests(pod.verdict_of(facts, history)))
         told = frozenset(f.id for f in self.about("pods", key))
-        return pod.present(facts, history, sets, cluster.nodes.names, told)
+        return pod.present(facts, history, sets, names, told)
+
+    def _facts(self, last: HistoryEntry | None, left: Mapping[str, ResourceClaim] = {}) -> pod.PodFacts | None:
+        here, key = current.get(), self.object_key
+        if last is not None:
+            with world_before(here, last.at, self.at) as (before, _):
+                return pod.gather(before, key, last, left=left)
+        with self.world() as world:
+            return pod.gather(world, key, waits=here.waits(self.at), now=self.now(), left=left)
 
 
 class NodesPage(PodPage):

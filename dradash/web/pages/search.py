@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Final
 from weakref import WeakKeyDictionary
 
-from dradash.reader import topics
+from dradash.reader import current, topics
+from dradash.reader.alertlabels import Found
+from dradash.reader.departed import Departed
 from dradash.scheduling.cluster import Cluster
 from dradash.web.fragments import Part
 from dradash.web.pages.base import Page
@@ -15,6 +17,11 @@ from dradash.web.presenters.search import parse
 RESULTS: Final = "found"  # the block, and what the dialog asks for
 
 _haystacks: WeakKeyDictionary[Cluster, found.Haystacks] = WeakKeyDictionary()
+
+
+def _departed(uid: str) -> Found | None:
+    here = current.get()
+    return here.part(Departed).find(uid, here.model)
 
 
 class SearchPage(Page):
@@ -27,9 +34,11 @@ class SearchPage(Page):
         return frozenset({topics.OVERVIEW})
 
     def parts(self) -> tuple[str, list[Part], int]:
-        named = parse(self.query.get("q")).exactly
-        kept = named is not None and bool(self.history(*named))
+        sought = parse(self.query.get("q"))
+        kept = sought.exactly is not None and bool(self.history(*sought.exactly))
+        gone = _departed(sought.uid) if sought.uid else None
         with self.world() as world:
-            view = found.present(world, self.query, _haystacks.setdefault(world.cluster, found.Haystacks()), kept)
+            haystacks = _haystacks.setdefault(world.cluster, found.Haystacks())
+            view = found.present(world, self.query, haystacks, kept=kept, departed=gone)
         title = f"Search for {view.text}" if view.text else "Search"
         return title, [Part(RESULTS, "search/_found.html", view)], 200

@@ -82,6 +82,7 @@ class AboutView(msgspec.Struct, frozen=True):
     modelled: tuple[str, ...]
     not_modelled: tuple[str, ...]
     error: str
+    past: bool = False  # the kinds, revision and changed_at are of a moment that is over; all else is of now
 
 
 class Facts(msgspec.Struct, frozen=True):
@@ -97,6 +98,14 @@ class Facts(msgspec.Struct, frozen=True):
     thresholds: Thresholds
     stored: Stored | None = None
     error: str = ""
+    then: Then | None = None
+
+
+class Then(msgspec.Struct, frozen=True):
+    """What is known of a moment that is over. 0: not kept."""
+
+    revision: int
+    changed_at: float
 
 
 class Stored(msgspec.Struct, frozen=True):
@@ -125,17 +134,22 @@ def _kind(world: World, plural: str, *, past: bool) -> KindLine:
     )
 
 
+def then(world: World) -> Then:
+    return Then(world.revision, world.recent[-1].at if world.recent else 0.0)
+
+
 def present(facts: Facts, lines: tuple[KindLine, ...], instance: str) -> AboutView:
     fresh, stored = facts.freshness, facts.stored
+    of = facts.then or fresh
     memory = sorted(stored.memory.items(), key=lambda part: -part[1]) if stored else None
     return AboutView(
         version=facts.version,
         python=facts.python,
         cluster=facts.cluster,
         started=facts.started,
-        revision=fresh.revision,
+        revision=of.revision,
         instance=instance,
-        changed_at=fresh.changed_at,
+        changed_at=of.changed_at,
         checked_at=fresh.checked_at,
         leader=fresh.leader,
         leader_since=fresh.leader_since,
@@ -149,6 +163,7 @@ def present(facts: Facts, lines: tuple[KindLine, ...], instance: str) -> AboutVi
         modelled=MODELLED,
         not_modelled=NOT_MODELLED,
         error=facts.error,
+        past=facts.then is not None,
     )
 
 

@@ -49,6 +49,7 @@ class ChangesView(msgspec.Struct, frozen=True):
     pause: str
     older: str
     searched_to: int  # revision down to which a filter has looked, 0: it found enough
+    before: int | None  # only changes below this revision are asked for
     kept_from: int  # the oldest revision kept, where this page reaches it; else 0
     active: bool
     clear: str
@@ -102,6 +103,7 @@ def present(read: Read, query: Query, namespaces: Iterable[str]) -> ChangesView:
         pause="" if past else query.link(before=str(read.newest + 1), paused="1"),
         older="" if read.ended and not enough else query.link(before=str(last), paused="1"),
         searched_to=0 if enough or read.ended else last,
+        before=before_of(query),
         kept_from=read.last if read.ended and not enough else 0,
         active=any(query.get(p) for p in ("kind", "ns", "type", "q")),
         clear=query.link(kind=None, ns=None, type=None, q=None),

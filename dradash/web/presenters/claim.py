@@ -27,6 +27,7 @@ from dradash.scheduling.claimfacts import (
 from dradash.scheduling.classic.negotiation import Turn
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.nodetable import InvalidSelector
+from dradash.scheduling.rfc3339 import deletion_asked
 from dradash.scheduling.verdict import Verdict
 from dradash.store.model import HistoryEntry
 from dradash.web.presenters import kubectl
@@ -42,7 +43,7 @@ from dradash.web.presenters.claims import (
 )
 from dradash.web.presenters.deviceclaim import Requested, requested
 from dradash.web.presenters.steps import as_yaml
-from dradash.web.presenters.words import Actor, Chip, actor, claim_chip, outcome_chip, pod_href
+from dradash.web.presenters.words import Actor, Chip, actor, claim_chip, cut, outcome_chip, pod_href
 
 NODE_NAMES: Final = 200
 DATA_SHOWN: Final = 400  # characters of a driver's opaque data
@@ -92,7 +93,7 @@ class ClaimView(msgspec.Struct, frozen=True):
     owner: Owner | None
     finalizers: tuple[str, ...]
     created: str
-    deleting: str
+    deleting: float | str  # since when its deletion is asked for; what stands there, when that is no time
     life: tuple[Turn, ...]  # newest first
     command: str
     describe: str
@@ -117,11 +118,11 @@ class ClaimFacts(msgspec.Struct, frozen=True):
 
 
 def gather(world: World, key: str, last: HistoryEntry | None = None) -> ClaimFacts | None:
-    """None when there is no such claim. `last`: the last state of a claim that is gone."""
+    """None when there is no such claim. `last`: of a claim that is gone; `world` is then of just before."""
     cluster = world.cluster
     claim, raw = claims_of(cluster).get(key), cluster.raw["resourceclaims"].get(key, b"")
     gone = 0.0
-    if claim is None and last is not None:
+    if last is not None:
         try:
             claim, raw, gone = read_claim(last.object), last.object, last.at
         except MalformedObject:
@@ -186,7 +187,7 @@ def _user(key: str, verdict: Verdict | None) -> UserRow:
         key=key,
         href=pod_href(key),
         chip=outcome_chip(verdict.outcome if verdict else None),
-        sentence=verdict.sentence if verdict else "",
+        sentence=cut(verdict.sentence) if verdict else "",
         actor=actor(verdict.acts_next) if verdict else None,
     )
 
@@ -213,7 +214,7 @@ def present(facts: ClaimFacts, history: Sequence[HistoryEntry]) -> ClaimView:
         owner=owner_of(claim.metadata),
         finalizers=claim.metadata.finalizers,
         created=claim.metadata.creation_timestamp or "",
-        deleting=claim.metadata.deletion_timestamp or "",
+        deleting=deletion_asked(claim.metadata) or claim.metadata.deletion_timestamp or "",
         life=tuple(reversed(claim_life(history, ", ".join(facts.drivers)))),
         command=kubectl.get("resourceclaims", claim.namespace, claim.name),
         describe=kubectl.describe("resourceclaims", claim.namespace, claim.name),

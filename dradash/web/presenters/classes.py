@@ -32,6 +32,7 @@ from dradash.web.presenters.words import (
     actor,
     claim_chip,
     class_href,
+    cut,
     driver_href,
     node_href,
     outcome_chip,
@@ -172,7 +173,7 @@ def present(world: World, query: Query, heard: frozenset[str], samples: Sequence
     matching = [i for i in items if _matches(i, query)]
     shown, pager = page_of(sorted_by(matching, query, SORTINGS, lambda i: i.name), query)
     heads = dict(zip((s.name for s in SORTINGS), columns(query, SORTINGS), strict=True))
-    missing = sorted((n, c.total()) for n, c in counts.claims.items() if n and n not in cluster.classes)
+    missing = sorted((n, c.total()) for n, c in counts.claims.items() if n and n not in cluster.raw[KIND])
     return ClassesView(
         filters=ClassFilters(
             drivers=options(
@@ -295,7 +296,7 @@ def waiting_pods(world: World, concerns: Callable[[Verdict | None], bool]) -> li
             key=key,
             href=pod_href(key),
             chip=outcome_chip(verdict.outcome if verdict else None),
-            sentence=verdict.sentence if verdict else "",
+            sentence=cut(verdict.sentence) if verdict else "",
             actor=actor(verdict.acts_next) if verdict else None,
         )
         for _, key, verdict in sorted(found, key=lambda f: f[:2])[:PODS]

@@ -1,4 +1,4 @@
-"""What a search finds: pods, claims, nodes, classes, drivers and namespaces, best first, a few of each kind."""
+"""What a search finds: pods, claims, templates, nodes, classes, drivers, namespaces; best first, a few of each kind."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ import msgspec
 
 from dradash.kinds.meta import KubeObject
 from dradash.kinds.registry import KINDS
+from dradash.reader.alertlabels import Found
 from dradash.reader.world import World
 from dradash.scheduling.claimfacts import claims_of, state_of
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.structured.claimstate import drivers_of
+from dradash.web.presenters.go import target
 from dradash.web.presenters.query import Query
 from dradash.web.presenters.search import (
     CLAIMS,
@@ -27,6 +29,7 @@ from dradash.web.presenters.search import (
     NODES,
     PODS,
     SLICES,
+    TEMPLATES,
     Sought,
     parse,
 )
@@ -38,6 +41,7 @@ SHOWN_OF_ONE: Final = 100  # where one kind was asked for
 LABELS: Final = {
     PODS: "Pods",
     CLAIMS: "Claims",
+    TEMPLATES: "Claim templates",
     CONTEXTS: "Negotiations",
     NODES: "Nodes",
     CLASSES: "Classes",
@@ -121,8 +125,11 @@ def _entry(obj: KubeObject) -> _Entry:
     return _Entry(obj, meta.name.lower(), meta.namespace, "\n".join(lines).lower())
 
 
-def present(world: World, query: Query, haystacks: Haystacks, kept: bool = False) -> FoundView:
-    """kept: history has a state of the object that the query names in full (see Sought.exactly)."""
+def present(
+    world: World, query: Query, haystacks: Haystacks, *, kept: bool = False, departed: Found | None = None
+) -> FoundView:
+    """kept: history has a state of the object that the query names in full (see Sought.exactly). departed: the object
+    that had the UID in the query, when it does not exist any more."""
     text = query.get("q")
     sought = parse(text)
     only = query.get("kind")
@@ -137,7 +144,7 @@ def present(world: World, query: Query, haystacks: Haystacks, kept: bool = False
             groups.append(_group(world, kind, fitting, SHOWN_OF_ONE if only == kind else SHOWN, query))
     groups.sort(key=lambda g: g[0])
     unknown = tuple(k for k in LABELS if (s := world.sync.get(k)) is not None and s.state != "synced")
-    exact = _gone(world, sought, kept)
+    exact = _gone(world, sought, kept) if departed is None else _departed(departed)
     return FoundView(text, True, sum(g.count for _, g in groups), tuple(g for _, g in groups), exact, unknown)
 
 
@@ -150,10 +157,16 @@ def _gone(world: World, sought: Sought, kept: bool) -> Exact | None:
     return Exact(KINDS[named[0]].kind, name, namespace, address(*named), kept)
 
 
+def _departed(found: Found) -> Exact:
+    namespace, name = split(found.key)
+    return Exact(KINDS[found.kind].kind, name, namespace, target(found, None), kept=True)
+
+
 def _objects(cluster: Cluster) -> dict[str, Mapping[str, Any]]:
     return {
         PODS: cluster.pods,
         CLAIMS: claims_of(cluster),
+        TEMPLATES: cluster.templates,
         CONTEXTS: cluster.contexts,
         NODES: cluster.nodes.by_name,
         CLASSES: cluster.classes,
@@ -242,6 +255,8 @@ def address(kind: str, key: str) -> str:
             return claim_href(key)
         case "podschedulingcontexts" | "deviceclasses" | "resourceslices":
             return href(kind, key)
+        case "resourceclaimtemplates":  # it has no page of its own
+            return f"/doctor?about={kind}/{quote(key, safe='/')}"
         case "namespaces":
             return f"/pods?ns={quote(key, safe='')}&outcome=any"
         case _:

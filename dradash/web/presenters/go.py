@@ -49,8 +49,9 @@ def target(found: Found | None, at: float | None) -> str:
     Where another object has the name by now, the page is one of when the right one was still there.
     """
     path, moment = (page(found), found.last) if found else ("/", 0.0)
-    moment = moment if at is None else at
-    return f"{path}{'&' if '?' in path else '?'}{urlencode({AT: show(moment)})}" if moment else path
+    if at is None and not moment:
+        return path
+    return f"{path}{'&' if '?' in path else '?'}{urlencode({AT: show(moment if at is None else at)})}"
 
 
 def nowhere(asked: Mapping[str, str], missing: Sequence[Sought]) -> NowhereView:

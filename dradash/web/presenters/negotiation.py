@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from dradash.kinds.claim import ResourceClaim
 from dradash.kinds.registry import MalformedObject, decode
 from dradash.kinds.schedulingcontext import PodSchedulingContext
 from dradash.reader.driverstats import DriverStats, Summary
@@ -15,9 +16,11 @@ from dradash.reader.talks import Talk, rules_broken, talk
 from dradash.reader.waits import Since
 from dradash.reader.world import World
 from dradash.scheduling.classic.awaiting import SCHEDULER
+from dradash.scheduling.classic.claims import available_on, can_be_reserved, is_reserved_for_pod
 from dradash.scheduling.classic.claimstate import MISSING, claim_state
 from dradash.scheduling.classic.invariants import Invariant, InvariantCode
 from dradash.scheduling.classic.negotiation import SeenContext, Turn, negotiate
+from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.doctor.negotiations import id_of
 from dradash.store.model import HistoryEntry
 from dradash.web.presenters import kubectl
@@ -28,6 +31,7 @@ from dradash.web.presenters.words import (
     Chip,
     claim_chip,
     claim_href,
+    cut,
     driver_href,
     href,
     node_href,
@@ -74,7 +78,7 @@ class RoundView(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What one claim's driver says of one node. word: suitable, unsuitable, no answer."""
+    """What holds for one claim on one node: its driver's answer, or what has become of the allocation."""
 
     word: str
     tone: str
@@ -118,6 +122,7 @@ class NegotiationView(msgspec.Struct, frozen=True):
     pod_sentence: str
     chip: Chip
     moves: tuple[Move, ...]
+    also: tuple[Move, ...]  # awaited too, but not enough by itself
     since: float
     rules: tuple[RuleView, ...]
     lanes: tuple[str, ...]
@@ -142,14 +147,15 @@ class Facts(msgspec.Struct, frozen=True):
     pod_chip: Chip
     pod_sentence: str
     records: Mapping[str, Summary]  # by driver
+    available: Mapping[str, frozenset[str]] = {}  # by the pod's name for a claim: nodes that its allocation allows
 
 
 def gather(
     world: World, key: str, stats: DriverStats, now: float, waits: Since, *, last: HistoryEntry | None = None
 ) -> Facts | None:
-    """None when there is no such context. last: the last state of one that is gone."""
+    """None when there is no such context. last: of one that is gone; `world` and `waits` are then of just before."""
     context, raw, gone = world.cluster.contexts.get(key), world.cluster.raw[KIND].get(key, b""), 0.0
-    if context is None and last is not None:
+    if last is not None:
         try:
             context, raw, gone = decode(PodSchedulingContext, last.object), last.object, last.at
         except MalformedObject:
@@ -163,7 +169,8 @@ def gather(
         raw=raw,
         gone=gone,
         pod_chip=outcome_chip(verdict.outcome if verdict else None),
-        pod_sentence=verdict.sentence if verdict else "",
+        pod_sentence=cut(verdict.sentence) if verdict else "",
+        available=_available(world.cluster, standing),
         records={driver: stats.summary(driver, now) for driver in set(standing.drivers.values()) if driver},
     )
 
@@ -195,7 +202,8 @@ def present(
         pod_chip=facts.pod_chip,
         pod_sentence=facts.pod_sentence,
         chip=STATES[standing.state],
-        moves=() if facts.gone else tuple(move(m) for m in standing.moves),
+        moves=tuple(move(m) for m in standing.moves),
+        also=tuple(move(m) for m in standing.also),
         since=standing.since,
         rules=tuple(_rule(r) for r in rules if id_of(r, standing.context) not in told),
         lanes=lanes,
@@ -204,7 +212,7 @@ def present(
         unlisted=len(negotiation.rounds) - len(rounds),
         all_href=query.link(rounds="all"),
         claims=tuple(_column(standing, facts.records, name) for name in standing.claims),
-        nodes=_nodes(standing),
+        nodes=_nodes(facts),
         selected=standing.context.spec.selected_node,
         command=kubectl.get(KIND, meta.namespace, meta.name),
         describe=kubectl.describe(KIND, meta.namespace, meta.name),
@@ -282,27 +290,59 @@ def _column(standing: Talk, records: Mapping[str, Summary], name: str) -> ClaimC
 SUITABLE: Final = Answer("suitable", "good", "check")
 UNSUITABLE: Final = Answer("unsuitable", "bad", "cross")
 SILENT: Final = Answer("no answer", "idle", "dots")
-ALLOCATED: Final = Answer("allocated", "idle", "skip")
+ALLOCATED: Final = Answer("allocated", "good", "check")
+IN_USE: Final = Answer("allocated, in use by another pod", "bad", "lock")
+RETURNING: Final = Answer("allocated, to be deallocated", "bad", "turns")
+DELETING: Final = Answer("allocated, being deleted", "bad", "trash")
+ELSEWHERE: Final = Answer("not available here", "bad", "cross")
+REFUSED: Final = Answer("not available here, was unsuitable", "bad", "cross")
 
 
-def _nodes(standing: Talk) -> tuple[NodeRow, ...]:
-    """Every node that is proposed, selected or refused; the selected one first."""
-    spec = standing.context.spec
+def _named(context: PodSchedulingContext) -> tuple[str, ...]:
+    """Every node that is selected, proposed or refused; the selected one first."""
+    spec = context.spec
+    refused = {n for s in context.status.resource_claims for n in s.unsuitable_nodes}
+    others = sorted(refused.difference(spec.potential_nodes))
+    return tuple(dict.fromkeys(n for n in (spec.selected_node, *spec.potential_nodes, *others) if n))
+
+
+def _available(cluster: Cluster, standing: Talk) -> dict[str, frozenset[str]]:
+    names, found = _named(standing.context), {}
+    for entry, claim in standing.claims.items():
+        if claim is not None and claim.status.allocation is not None:
+            nodes = available_on(claim, cluster)
+            found[entry] = frozenset(n for n in names if cluster.nodes.named((n,)) & nodes)
+    return found
+
+
+def _nodes(facts: Facts) -> tuple[NodeRow, ...]:
+    standing, spec = facts.talk, facts.talk.context.spec
     refused = {s.name: frozenset(s.unsuitable_nodes) for s in standing.context.status.resource_claims}
-    others = sorted({n for nodes in refused.values() for n in nodes} - set(spec.potential_nodes))
-    names = dict.fromkeys(n for n in (spec.selected_node, *spec.potential_nodes, *others) if n)
     proposed = set(spec.potential_nodes)
     rows = []
-    for node in names:
-        answers = tuple(_answer(standing, refused, claim, node) for claim in standing.claims)
+    for node in _named(standing.context):
+        answers = tuple(_answer(facts, refused, claim, node) for claim in standing.claims)
         rows.append(NodeRow(node, node_href(node), node == spec.selected_node, node in proposed, answers))
     return tuple(rows)
 
 
-def _answer(standing: Talk, refused: Mapping[str, frozenset[str]], name: str, node: str) -> Answer:
-    claim = standing.claims[name]
+def _answer(facts: Facts, refused: Mapping[str, frozenset[str]], name: str, node: str) -> Answer:
+    claim = facts.talk.claims[name]
+    unsuitable = node in refused.get(name, ())
     if claim is not None and claim.status.allocation is not None:
-        return ALLOCATED
+        if node in facts.available.get(name, ()):
+            return _of_allocated(facts.talk, claim)
+        return REFUSED if unsuitable else ELSEWHERE
     if name not in refused:
         return SILENT
-    return UNSUITABLE if node in refused[name] else SUITABLE
+    return UNSUITABLE if unsuitable else SUITABLE
+
+
+def _of_allocated(standing: Talk, claim: ResourceClaim) -> Answer:
+    if claim.metadata.deletion_timestamp is not None:
+        return DELETING
+    if claim.status.deallocation_requested:
+        return RETURNING
+    if can_be_reserved(claim) or (standing.pod is not None and is_reserved_for_pod(standing.pod, claim)):
+        return ALLOCATED
+    return IN_USE

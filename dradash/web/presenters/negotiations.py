@@ -8,25 +8,27 @@ from typing import Final
 
 import msgspec
 
-from dradash.reader.talks import BOUND, LATE, NO_POD, Talk, all_talks, rules_broken
+from dradash.reader.talks import BOUND, ENDING, LATE, NO_POD, Talk, all_talks, rules_broken
 from dradash.reader.waits import Since
 from dradash.reader.world import World
-from dradash.scheduling.classic.awaiting import SCHEDULER, Awaited, Stage
+from dradash.scheduling.classic.awaiting import Awaited, Stage
 from dradash.scheduling.classic.invariants import Invariant
 from dradash.web.presenters.query import Column, Option, Pager, Query, Sorting, columns, options, page_of, sorted_by
-from dradash.web.presenters.words import Chip, driver_href, negotiation_href, node_href, pod_href, row_id
+from dradash.web.presenters.words import ACTORS, Chip, driver_href, negotiation_href, node_href, pod_href, row_id
 
 PARAMS: Final = frozenset({"ns", "driver", "state", "q", "sort", "page"})
 FINISH: Final = str(Stage.FINISH)
 
 STATES: Final[dict[str, Chip]] = {
+    Stage.HELD: Chip("Held up", "bad", "lock", "No answer helps before somebody else has moved: see who must act next"),
     Stage.ROOM: Chip("All nodes refused", "bad", "cross", "A driver finds every proposed node unsuitable"),
     Stage.RESELECT: Chip("Selection refused", "warn", "turns", "The selected node is unsuitable: another is due"),
     Stage.ANSWER: Chip("Answer owed", "busy", "clock", "A driver must say which nodes are unsuitable"),
-    Stage.SELECT: Chip("Selection due", "busy", "clock", "All drivers have answered: the scheduler selects a node"),
+    Stage.SELECT: Chip("Selection due", "busy", "clock", "The scheduler's turn: to select a node"),
     Stage.ALLOCATE: Chip("Allocation owed", "busy", "clock", "A node is selected: a driver must allocate"),
     Stage.FINISH: Chip("Allocated", "good", "check", "Nothing is left to negotiate: reserve and bind"),
-    BOUND: Chip("Bound", "good", "check", "The pod has a node; the context has not been deleted yet"),
+    BOUND: Chip("Bound", "good", "check", "The pod has a node: nothing is left to negotiate"),
+    ENDING: Chip("Pod ends", "idle", "trash", "The pod ends without a node: nobody negotiates for it any more"),
     NO_POD: Chip("Without a pod", "idle", "trash", "Its pod is gone: garbage collection removes it"),
 }
 
@@ -155,7 +157,9 @@ def _row(talk: Talk, now: float) -> TalkRow:
 
 
 def move(awaiting: Awaited) -> Move:
-    scheduler = awaiting.actor == SCHEDULER
-    link = driver_href(awaiting.actor) if awaiting.actor and not scheduler else ""
-    icon = "gear" if scheduler else "chip"
-    return Move(awaiting.actor or "a driver", link, icon, awaiting.what, awaiting.claim, awaiting.since)
+    actor, party, link = awaiting.actor, awaiting.party, ""
+    if party == "pod":
+        actor, link = f"pod {awaiting.actor}", pod_href(awaiting.actor)
+    elif party == "driver":
+        link = driver_href(actor) if actor else ""
+    return Move(actor or "a driver", link, ACTORS.get(party, "question"), awaiting.what, awaiting.claim, awaiting.since)

@@ -15,6 +15,7 @@ from dradash.reader.world import World
 from dradash.scheduling.claimfacts import claims_of, class_text, drivers_in_charge, state_of
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.places import class_set, places
+from dradash.scheduling.rfc3339 import deletion_asked
 from dradash.scheduling.verdict import Verdict
 from dradash.store.model import HistoryEntry
 from dradash.web.presenters import kubectl
@@ -29,8 +30,10 @@ from dradash.web.presenters.words import (
     claim_chip,
     claim_href,
     class_href,
+    cut,
     driver_href,
     negotiation_href,
+    node_href,
     outcome_chip,
     pod_href,
     row_id,
@@ -38,6 +41,7 @@ from dradash.web.presenters.words import (
 
 PARAMS: Final = frozenset({"answer", "q", "page"})
 CLAIMS: Final = 100
+LABELS: Final = 100  # that no class asks for
 FITS: Final = "fits"
 NOT_COMPARED: Final = "not compared"
 ANSWERS: Final = {
@@ -98,11 +102,13 @@ class NodeView(msgspec.Struct, frozen=True):
     name: str
     created: str
     gone: float
-    deleting: str
+    deleting: float | str  # since when its deletion is asked for; what stands there, when that is no time
     chip: Chip
     taints: tuple[str, ...]
     labels: tuple[LabelRow, ...]
-    other_labels: tuple[tuple[str, str], ...]
+    other_labels: tuple[tuple[str, str], ...]  # the first ones
+    other_labels_total: int
+    json_href: str  # where all of them are
     classes: tuple[ClassRow, ...]
     passed: int
     claims: tuple[ClaimHere, ...]
@@ -222,11 +228,13 @@ def present(facts: Facts, query: Query, sets: Mapping[str, int]) -> NodeView:
         name=facts.node.name,
         created=meta.creation_timestamp or "",
         gone=facts.gone,
-        deleting=meta.deletion_timestamp or "",
+        deleting=deletion_asked(meta) or meta.deletion_timestamp or "",
         chip=state_chip(facts.node),
         taints=tuple(taint_text(t) for t in facts.node.spec.taints),
         labels=facts.labels,
-        other_labels=tuple(sorted((k, v) for k, v in meta.labels.items() if k not in asked)),
+        other_labels=tuple(sorted((k, cut(v)) for k, v in meta.labels.items() if k not in asked)[:LABELS]),
+        json_href=f"/api/v1{node_href(facts.node.name)}",
+        other_labels_total=sum(k not in asked for k in meta.labels),
         classes=facts.classes,
         passed=sum(c.passes for c in facts.classes),
         claims=facts.claims,
@@ -265,7 +273,7 @@ def _pod(pod: _OnNode) -> PodHere:
         key=pod.key,
         href=pod_href(pod.key),
         chip=chip,
-        reason="" if pod.answer in ANSWERS else pod.answer,
+        reason="" if pod.answer in ANSWERS else cut(pod.answer),
         plugin="" if pod.plugin == "DynamicResources" else pod.plugin,
         outcome=outcome_chip(verdict.outcome if verdict else None),
         actor=actor(verdict.acts_next) if verdict else None,

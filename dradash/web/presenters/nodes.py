@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from dradash.scheduling.verdict import NodeGroup, Verdict
-from dradash.web.presenters.words import pod_href
+from dradash.web.presenters.words import cut, pod_href
 
 INLINE_CELLS: Final = 300  # nodes up to which the grid comes with the page; above, the page fetches it on its own
 LISTED_NAMES: Final = 60  # names of a group that its list shows; the nodes page has them all
@@ -114,7 +114,7 @@ def _view(
         colour=colour,
         kind=kind,
         plugin=group.plugin,
-        reason=group.reason,
+        reason=cut(group.reason),
         count=group.count,
         share=round(100 * group.count / total, 2) if total else 0.0,
         names=shown,

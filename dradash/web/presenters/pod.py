@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from dradash.kinds.claim import ResourceClaim
 from dradash.kinds.pod import Pod
 from dradash.kinds.registry import MalformedObject, decode
 from dradash.kinds.schedulingcontext import PodSchedulingContext
@@ -15,11 +16,12 @@ from dradash.reader.talks import rules_broken, talk
 from dradash.reader.waits import Since
 from dradash.reader.world import World
 from dradash.scheduling.classic.awaiting import Stage
-from dradash.scheduling.classic.claims import driver_of
+from dradash.scheduling.classic.claims import driver_of, no_claim
 from dradash.scheduling.classic.claimstate import MISSING, claim_flags, claim_state
 from dradash.scheduling.classic.invariants import Invariant
 from dradash.scheduling.classic.negotiation import Negotiation, SeenContext, negotiate
 from dradash.scheduling.doctor.negotiations import id_of
+from dradash.scheduling.rfc3339 import deletion_asked
 from dradash.scheduling.verdict import Agreement, Clause, HintNote, Outcome, Verdict
 from dradash.store.model import HistoryEntry
 from dradash.web.presenters import kubectl
@@ -27,10 +29,12 @@ from dradash.web.presenters import nodes as node_groups
 from dradash.web.presenters import steps as pipeline
 from dradash.web.presenters.claim import AllocationView, allocation_view
 from dradash.web.presenters.claims import Consumer, consumers
-from dradash.web.presenters.words import Actor, Chip, actor, claim_chip, claim_href, href, outcome_chip
+from dradash.web.presenters.words import Actor, Chip, actor, claim_chip, claim_href, cut, href, outcome_chip
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 EVENTS: Final = 20
+CLAUSES: Final = 50
+DONE: Final = Chip("Deleted", "idle", "trash", "The pod has ended, and its claim was deleted: this is its last state")
 
 
 class ClaimCard(msgspec.Struct, frozen=True):
@@ -88,7 +92,8 @@ class Headline(msgspec.Struct, frozen=True):
     alternatives: tuple[str, ...]
     other_scheduler: str  # spec.schedulerName where it is not the default one
     gates: tuple[str, ...]
-    deleting: str
+    deleting: float | str  # since when its deletion is asked for; what stands there, when that is no time
+    grace: int  # seconds that its containers have from then on
     waiting: bool
 
 
@@ -146,14 +151,20 @@ class PodHistory(msgspec.Struct, frozen=True):
 
 
 def gather(
-    world: World, key: str, last: HistoryEntry | None = None, waits: Since | None = None, now: float = 0.0
+    world: World,
+    key: str,
+    last: HistoryEntry | None = None,
+    waits: Since | None = None,
+    now: float = 0.0,
+    left: Mapping[str, ResourceClaim] = {},
 ) -> PodFacts | None:
-    """None when there is no such pod. `last`: the last state of a pod that is gone.
+    """None when there is no such pod. `last`: the last state of a pod that is gone; `world` is then of just before.
 
-    waits, now: for its negotiation, of which nothing but the state is told without them.
+    waits, now: for its negotiation, of which nothing but the state is told without them. left: by the pod's name for
+    it, the last state of a claim that went when the pod needed it no more.
     """
     pod, gone = world.cluster.pods.get(key), 0.0
-    if pod is None and last is not None:
+    if last is not None:
         try:
             pod, gone = decode(Pod, last.object), last.at
         except MalformedObject:
@@ -168,22 +179,30 @@ def gather(
         pod=pod,
         verdict=verdict,
         context=context,
-        claims=tuple(_cards(world, pod, verdict)),
+        claims=tuple(_cards(world, pod, verdict, left)),
         events=_events(world, key),
         gone=gone,
-        waiting={(m.stage, m.claim): m.since for m in negotiates.moves} if negotiates else {},
+        waiting={(m.stage, m.claim): m.since for m in negotiates.read} if negotiates else {},
         rules=rules_broken(negotiates, now) if negotiates else (),
     )
 
 
-def _cards(world: World, pod: Pod, verdict: Verdict | None) -> list[ClaimCard]:
+def missing(facts: PodFacts) -> dict[str, str]:
+    """Keys of the claims that a pod which is over had, and which are no more; by the pod's name for them."""
+    if not facts.gone and not facts.pod.is_finished:
+        return {}
+    return {c.name: c.key for c in facts.claims if c.key and c.chip == claim_chip(MISSING)}
+
+
+def _cards(world: World, pod: Pod, verdict: Verdict | None, left: Mapping[str, ResourceClaim]) -> list[ClaimCard]:
     generated = {s.name: s.resource_claim_name for s in pod.status.resource_claim_statuses}
     judged = {c.name: c for c in verdict.claims} if verdict else {}
     cards = []
     for entry in pod.spec.resource_claims:
         ref = judged.get(entry.name)
         name = entry.claim_name or generated.get(entry.name) or (ref.claim if ref else "") or ""
-        claim = world.cluster.claim(pod.namespace, name) if name else None
+        there = world.cluster.claim(pod.namespace, name) if name else None
+        claim = there or left.get(entry.name)
         key = f"{pod.namespace}/{name}" if name else ""
         class_name = claim.spec.resource_class_name if claim else (ref.resource_class if ref else "")
         cards.append(
@@ -192,10 +211,12 @@ def _cards(world: World, pod: Pod, verdict: Verdict | None) -> list[ClaimCard]:
                 claim=name,
                 href=claim_href(key) if key else "",
                 template=entry.template_name or "",
-                chip=claim_chip(claim_state(claim) if claim else MISSING),
-                flags=claim_flags(claim) if claim else (),
+                chip=DONE
+                if claim and not there
+                else claim_chip(claim_state(claim) if claim else no_claim(key, world.cluster)),
+                flags=claim_flags(there) if there else (),
                 resource_class=class_name,
-                class_exists=class_name in world.cluster.classes,
+                class_exists=class_name in world.cluster.raw["resourceclasses"],
                 driver=driver_of(claim, world.cluster) if claim else (ref.driver if ref else ""),
                 allocation=allocation_view(claim, world.cluster) if claim else None,
                 reserved=consumers(claim, world.cluster) if claim else (),
@@ -207,7 +228,10 @@ def _cards(world: World, pod: Pod, verdict: Verdict | None) -> list[ClaimCard]:
 
 def _events(world: World, key: str) -> tuple[EventRow, ...]:
     newest = world.cluster.events_about("Pod", key)[-EVENTS:]
-    return tuple(EventRow(e.last_seen or "", e.reporter, e.reason, e.text, e.times) for e in reversed(newest))
+    return tuple(
+        EventRow(e.last_seen or "", cut(e.reporter, 100), cut(e.reason, 100), cut(e.text), e.times)
+        for e in reversed(newest)
+    )
 
 
 # --- from what was taken ---------------------------------------------------------------------------------------------
@@ -222,7 +246,7 @@ def present(
 ) -> PodView:
     """told: ids of findings that are on the page; not said twice."""
     verdict = verdict_of(facts, history)
-    pod = facts.pod
+    pod, said = facts.pod, verdict.agreement if verdict else Agreement()
     return PodView(
         key=facts.key,
         namespace=pod.namespace,
@@ -240,8 +264,8 @@ def present(
         rules=tuple(r.text for r in facts.rules if facts.context and id_of(r, facts.context) not in told),
         has_context=facts.context is not None,
         effects=pipeline.effects(verdict),
-        agreement=verdict.agreement if verdict else Agreement(),
-        clauses=verdict.agreement.clauses if verdict else (),
+        agreement=msgspec.structs.replace(said, said=cut(said.said)),
+        clauses=tuple(msgspec.structs.replace(c, text=cut(c.text, 200)) for c in said.clauses[:CLAUSES]),
         events=facts.events,
         history=_history(history.verdicts, pod.uid),
         hints=tuple(_hint(h) for h in reversed(verdict.hints)) if verdict else (),
@@ -263,7 +287,7 @@ def _headline(pod: Pod, verdict: Verdict | None, context: PodSchedulingContext |
     selected = context.spec.selected_node if context else ""
     return Headline(
         chip=outcome_chip(verdict.outcome if verdict else None),
-        sentence=verdict.sentence if verdict else "",
+        sentence=cut(verdict.sentence) if verdict else "",
         actor=actor(verdict.acts_next) if verdict else None,
         since=verdict.since if verdict else 0.0,
         judged_at=verdict.judged_at if verdict else 0.0,
@@ -275,7 +299,8 @@ def _headline(pod: Pod, verdict: Verdict | None, context: PodSchedulingContext |
         alternatives=verdict.alternatives if verdict else (),
         other_scheduler=other if other and other != DEFAULT_SCHEDULER else "",
         gates=tuple(g.name for g in pod.spec.scheduling_gates),
-        deleting=pod.metadata.deletion_timestamp or "",
+        deleting=deletion_asked(pod.metadata) or pod.metadata.deletion_timestamp or "",
+        grace=pod.metadata.deletion_grace_period_seconds or 0,
         waiting=verdict is not None and verdict.outcome not in (Outcome.BOUND, Outcome.TERMINATING),
     )
 
@@ -313,7 +338,7 @@ def _history(history: Sequence[HistoryEntry], uid: str) -> tuple[VerdictRow, ...
     rows: list[VerdictRow] = []
     for entry, verdict in reversed(_decoded(history, uid)):
         chip, before = outcome_chip(verdict.outcome), rows[-1].at if rows else 0.0
-        row = VerdictRow(entry.at, verdict.revision, chip, verdict.sentence, actor(verdict.acts_next), before)
+        row = VerdictRow(entry.at, verdict.revision, chip, cut(verdict.sentence), actor(verdict.acts_next), before)
         same = bool(rows) and _gist(rows[-1]) == _gist(row)
         if entry.type != "DELETED" and not same:
             rows.append(row)

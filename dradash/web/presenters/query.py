@@ -22,6 +22,10 @@ def echo(text: str) -> str:
     return "".join(c for c in shown if unicodedata.category(c) not in ("Cc", "Cf", "Cs"))[:LONGEST_VALUE]
 
 
+# Neither HTML nor a header may hold them.
+_UNSHOWABLE: Final = dict.fromkeys([*range(0x20), 0x7F])
+
+
 class Query(msgspec.Struct, frozen=True):
     params: tuple[tuple[str, str], ...] = ()
 
@@ -57,7 +61,7 @@ class Query(msgspec.Struct, frozen=True):
 
 def value_of(name: str, value: str) -> str:
     """Names are compared as they are; free text is shown again on the page."""
-    return echo(value) if name == "q" else value[:LONGEST_VALUE]
+    return echo(value) if name == "q" else value[:LONGEST_VALUE].translate(_UNSHOWABLE)
 
 
 class Option(msgspec.Struct, frozen=True):

@@ -26,6 +26,7 @@ DEVICE_CLASSES: Final = "deviceclasses"
 SLICES: Final = "resourceslices"
 DRIVERS: Final = "drivers"
 NAMESPACES: Final = "namespaces"
+TEMPLATES: Final = "resourceclaimtemplates"
 
 # As kubectl takes them (`kubectl api-resources`), and as these pages name them.
 KIND_WORDS: Final = {
@@ -40,6 +41,7 @@ KIND_WORDS: Final = {
         SLICES: "resourceslice resourceslices slice slices",
         DRIVERS: "driver drivers",
         NAMESPACES: "namespace namespaces ns",
+        TEMPLATES: "resourceclaimtemplate resourceclaimtemplates template templates",
     }.items()
     for word in words.split()
 }
@@ -84,7 +86,7 @@ _SELECTOR: Final = ("-l", "--selector")
 # Whole, or at least its first two parts.
 _UID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}(-[0-9a-f]{0,12}){0,3}")
 _LABEL: Final = re.compile(r"([A-Za-z0-9][\w./-]*)==?([\w.-]*)")
-_NAMESPACED: Final = frozenset({PODS, CLAIMS, CONTEXTS})
+_NAMESPACED: Final = frozenset({PODS, CLAIMS, CONTEXTS, TEMPLATES})
 # What a shell would end the command at: pipes, redirections, another command.
 _SHELL: Final = re.compile(r"[|;&<>]|\d+[<>]")
 _GROUP: Final = re.compile(r"(\.v\d\w*)?\.resource\.k8s\.io$")

@@ -7,9 +7,9 @@ from typing import Final
 
 import msgspec
 
-from dradash.kinds.registry import KINDS
+from dradash.kinds.registry import KINDS, MalformedObject, read_object
 from dradash.reader.world import Freshness, World
-from dradash.store.model import SyncState
+from dradash.store.model import HistoryEntry, SyncState
 from dradash.web.presenters import kubectl
 from dradash.web.presenters.words import Chip, href, split, sync_chip
 
@@ -23,6 +23,7 @@ class UnknownKind(msgspec.Struct, frozen=True):
     chip: Chip
     since: float
     error: str
+    seen: float = 0.0  # until when it was known
 
 
 class FreshnessView(msgspec.Struct, frozen=True):
@@ -54,7 +55,8 @@ class MissingView(msgspec.Struct, frozen=True):
     chip: Chip  # whether the kind is known at all
     known: bool
     similar: tuple[Similar, ...]
-    malformed: str = ""  # it is there, but no valid object of its kind: what is wrong with it
+    malformed: str = ""  # it is (or was) there, but no valid object of its kind: what is wrong with it
+    gone: float = 0.0  # it was there, and is deleted since then
 
 
 def present(freshness: Freshness, sync: Mapping[str, SyncState], cluster: str) -> FreshnessView:
@@ -63,7 +65,9 @@ def present(freshness: Freshness, sync: Mapping[str, SyncState], cluster: str) -
         for plural in KINDS:
             state = sync.get(plural) or SyncState(plural)
             if state.state != "synced":
-                unknown.append(UnknownKind(plural, sync_chip(state.state), state.since, state.error))
+                unknown.append(
+                    UnknownKind(plural, sync_chip(state.state), state.since, state.error, state.seen or state.since)
+                )
     return FreshnessView(
         cluster=cluster,
         state=freshness.state,
@@ -85,7 +89,8 @@ def chip_of(world: World, plural: str) -> Chip:
     return sync_chip((world.sync.get(plural) or SyncState(plural)).state)
 
 
-def missing(world: World, plural: str, key: str) -> MissingView:
+def missing(world: World, plural: str, key: str, last: HistoryEntry | None = None) -> MissingView:
+    """last: the last state that is kept of what is gone, which no page could be made of."""
     sync = world.sync.get(plural) or SyncState(plural)
     namespace, name = split(key)
     same_name = [k for k in world.cluster.objects(plural) if split(k)[1] == name or split(k)[1].startswith(name[:12])]
@@ -96,5 +101,16 @@ def missing(world: World, plural: str, key: str) -> MissingView:
         chip=sync_chip(sync.state),
         known=sync.state == "synced",
         similar=tuple(Similar(k, href(plural, k)) for k in sorted(same_name)[:SIMILAR]),
-        malformed=world.cluster.malformed[plural].get(key, ""),
+        malformed=world.cluster.malformed[plural].get(key, "") or _unreadable(plural, last),
+        gone=last.at if last is not None and key not in world.cluster.raw[plural] else 0.0,
     )
+
+
+def _unreadable(plural: str, last: HistoryEntry | None) -> str:
+    if last is None:
+        return ""
+    try:
+        read_object(KINDS[plural], last.object)
+    except MalformedObject as error:
+        return str(error)
+    return ""

@@ -11,7 +11,7 @@ from dradash.scheduling.effects import Effect
 from dradash.scheduling.status import Code
 from dradash.scheduling.verdict import Choice, Outcome, Step, StepState, Verdict
 from dradash.web.presenters import kubectl
-from dradash.web.presenters.words import Chip, step_chip
+from dradash.web.presenters.words import Chip, cut, step_chip
 
 OPTIONS: Final = 24  # names of a choice that are shown
 # What a point is for, in one line: the page is read by people who do not know the framework by heart.
@@ -94,7 +94,7 @@ def _step(step: Step, *, decided: bool) -> StepView:
         purpose=PURPOSE.get(step.point, ""),
         chip=step_chip(step),
         plugin=step.plugin,
-        reasons=step.reasons,
+        reasons=tuple(cut(r) for r in step.reasons),
         writes=len(step.effects),
         choices=tuple(_choice(c) for c in step.choices),
         reached=step.state is StepState.RAN,
@@ -135,5 +135,32 @@ def _effect(point: str, effect: Effect) -> EffectView:
     )
 
 
+LEAVES: Final = 1500  # values of an object that are shown: more cost seconds to write, and megabytes
+ENTRIES: Final = 200  # of one map or list
+
+
 def as_yaml(value: dict[str, Any]) -> str:
-    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=100)
+    """The object as YAML; of one that is too large the beginning of each part, with a note of what is left out."""
+    budget = [LEAVES]
+    pruned = _pruned(value, budget)
+    text = yaml.safe_dump(pruned, sort_keys=False, allow_unicode=True, width=100)
+    note = "# Not all of it is shown here: where “…” stands, more follows. kubectl shows the whole object.\n"
+    return text if pruned == value else note + text
+
+
+def _pruned(value: Any, budget: list[int]) -> Any:
+    """budget: how many values may still be shown; what is taken is subtracted."""
+    if isinstance(value, dict):
+        kept = {k: _pruned(v, budget) for k, v in list(value.items())[: _room(budget)]}
+        rest = len(value) - len(kept)
+        return kept | {"…": f"{rest:,} more"} if rest else kept
+    if isinstance(value, list):
+        items = [_pruned(v, budget) for v in value[: _room(budget)]]
+        rest = len(value) - len(items)
+        return [*items, f"… {rest:,} more"] if rest else items
+    budget[0] -= 1
+    return cut(value) if isinstance(value, str) else value
+
+
+def _room(budget: list[int]) -> int:
+    return max(0, min(ENTRIES, budget[0]))

@@ -150,7 +150,9 @@ def _state(kind: str, entry: HistoryEntry) -> tuple[Chip, str]:
         match kind:
             case "verdicts":
                 verdict = msgspec.json.decode(entry.object, type=Verdict)
-                return outcome_chip(verdict.outcome), f"{verdict.uid} {verdict.sentence} {verdict.acts_next}"
+                # As the verdict's history on the pod's page tells them apart.
+                who = (verdict.acts_next.who, verdict.acts_next.names)
+                return outcome_chip(verdict.outcome), f"{verdict.uid} {verdict.sentence} {who}"
             case "resourceclaims":
                 claim = read_claim(entry.object)
                 return claim_chip(state_of(claim)), f"{claim.uid} {claim.status}"

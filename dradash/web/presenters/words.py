@@ -8,9 +8,16 @@ from urllib.parse import quote
 
 import msgspec
 
-from dradash.scheduling.classic.claimstate import MISSING, ClaimState
+from dradash.scheduling.classic.claimstate import MISSING, UNREADABLE, ClaimState
 from dradash.scheduling.status import Code
 from dradash.scheduling.verdict import ActsNext, Outcome, Step, StepState
+
+LONGEST: Final = 1000  # characters of a text that others wrote
+
+
+def cut(text: str, longest: int = LONGEST) -> str:
+    """The text's beginning, with how much was left out: a page must not grow with what others write."""
+    return text if len(text) <= longest else f"{text[:longest]}… ({len(text) - longest:,} more characters)"
 
 
 class Chip(msgspec.Struct, frozen=True):
@@ -48,6 +55,7 @@ CLAIM_STATES: Final[dict[str, Chip]] = {
     ),
     ClaimState.DELETING: Chip("Deleting", "warn", "trash", "Has a deletion timestamp"),
     MISSING: Chip("Missing", "bad", "question", "There is no such claim"),
+    UNREADABLE: Chip("Unreadable", "bad", "alert", "The claim is there, but no valid object"),
 }
 
 SYNC_STATES: Final[dict[str, Chip]] = {

@@ -64,6 +64,21 @@ def age(context: Mapping[str, Any], value: float | str | None) -> SafeString | s
     return format_html('<time datetime="{}" title="{}"{}>{}</time>', exact, title, counts_on, text)
 
 
+@register.simple_tag(takes_context=True)
+def ago(context: Mapping[str, Any], value: float | str | None) -> SafeString | str:
+    """As `age`, in words that also fit a time that is still to come (`in 12s`) and what is no time at all."""
+    moment = _moment(value)
+    if moment is None:
+        return f"at {value}" if isinstance(value, str) and value else "at an unknown time"
+    shown = context.get("moment")
+    passed = (time.time() if shown is None else shown) - moment.timestamp()
+    text = f"in {age_text(-passed)}" if passed <= -1 else f"{age_text(passed)} ago"
+    exact = moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+    title = moment.strftime("%Y-%m-%d %H:%M:%S UTC")
+    counts_on = mark_safe(' data-age="ago"') if shown is None else ""  # a constant
+    return format_html('<time datetime="{}" title="{}"{}>{}</time>', exact, title, counts_on, text)
+
+
 @register.simple_tag
 def rfc3339(value: float, before: bool = False) -> str:
     """A moment as it stands in addresses; before: the last one before it."""
@@ -159,10 +174,10 @@ def fits(name: str) -> SafeString | str:
 @register.filter
 @lru_cache(maxsize=4096)
 def broken(name: str) -> SafeString | str:
-    """A long name that may go on a new line after each dot or slash; escaped."""
+    """A long name that may go on a new line after each dot, slash or hyphen; escaped."""
     if len(name) <= SHORT:
         return name
-    return mark_safe(re.sub(r"([./])(?=.)", r"\1<wbr>", escape(name)))  # noqa: S308 - escaped
+    return mark_safe(re.sub(r"([./-])(?=.)", r"\1<wbr>", escape(name)))  # noqa: S308 - escaped
 
 
 @register.filter
