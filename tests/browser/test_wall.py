@@ -147,3 +147,32 @@ def test_no_other_page_sticks_out_of_a_wall(browser: Browser, show: Show) -> Non
         page.goto(f"{site.url}{line.path}{'&' if '?' in line.path else '?'}kiosk=1")
         assert page.evaluate(OUTSIDE) == [], line.path
     page.close()
+
+
+@pytest.mark.parametrize(("width", "height"), [(1920, 1080), (1366, 768)])
+def test_every_list_shows_what_fits_and_does_not_scroll(browser: Browser, show: Show, width: int, height: int) -> None:
+    scene = make_scene()
+    for i in range(12):
+        talk = build.pod(f"talk-{i}", "ml", claims={"gpu": "train-gpu"})
+        scene.put(
+            talk,
+            build.node(f"worker-{i}"),
+            build.resource_class(f"class-{i}", driver=f"d-{i}"),
+            build.claim(f"claim-{i}", "ml"),
+        )
+        scene.put(build.context(talk, potential=["node-0"], selected="node-0"))
+    site = show(scene)
+    site.scene.web.doctor.look()
+    page = site.open(browser, "/pods?kiosk=1", viewport={"width": width, "height": height})
+    for path in ("/doctor", "/negotiations", "/pods", "/classes", "/nodes", "/claims", "/drivers", "/changes"):
+        page.goto(f"{site.url}{path}?kiosk=1")
+        page.wait_for_selector('#live-state[data-state="live"]')
+        size = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.scrollHeight]")
+        assert (size, page.evaluate(OUTSIDE)) == ([width, height], []), path
+        rows = page.locator("#list tbody tr:visible")
+        assert rows.count() >= 3, path
+        expect(rows.last).to_be_in_viewport(ratio=1)
+        assert not page.locator(".foot").is_visible(), path
+        if path != "/changes":
+            assert f"\N{EN DASH}{rows.count()} of " in (page.locator("#list .pager").text_content() or ""), path
+    page.close()

@@ -55,3 +55,13 @@ def test_a_spark_says_in_words_what_it_shows() -> None:
 
 def test_times_are_counted_in_their_slots() -> None:
     assert per_slot([0.0, 1.0, 5.0, 9.9, 10.0, -1.0], 0.0, 10.0, 2) == [2.0, 2.0]
+
+
+def test_a_spark_carries_its_numbers_and_not_too_many() -> None:
+    line = spark([0.0, 4.0, 2.0], "Pods waiting")
+    assert line is not None
+    assert (line.rows, line.count) == (((1, 0.0), (2, 4.0), (3, 2.0)), 3)
+    long = spark([float(i) for i in range(500)], "Pods waiting")
+    assert long is not None
+    assert len(long.rows) == TABLE_ROWS
+    assert (long.rows[0], long.rows[-1]) == ((1, 0.0), (500, 499.0))

@@ -115,7 +115,7 @@ def test_what_is_over_has_no_socket_and_ages_that_stand_still(story: Story) -> N
     created = re.search(r"created <time[^>]*>([^<]*)</time>", page)
     assert created is not None
     assert created[0].count("data-age") == 0
-    assert created[1] == "25m 3s"  # two and a half steps, and a second for each change
+    assert created[1] == "25m 3s ago"  # two and a half steps, and a second for each change
 
 
 def test_the_verdict_and_the_negotiation_are_those_of_then(story: Story) -> None:

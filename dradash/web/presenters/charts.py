@@ -71,10 +71,13 @@ class Histogram(msgspec.Struct, frozen=True):
 
 
 class Spark(msgspec.Struct, frozen=True):
-    """A line without axes; `text` says the same in words."""
+    """A line without axes; `text` says the same in words, `rows` in numbers: (which of them, value), oldest first."""
 
     path: str
     text: str
+    what: str = ""
+    rows: tuple[tuple[int, float], ...] = ()
+    count: int = 0  # of all values; rows are at most TABLE_ROWS of them
 
 
 def stack(
@@ -153,7 +156,9 @@ def spark(values: Sequence[float], what: str) -> Spark | None:
         f"{round(i * step, 1):g},{round(SPARK_HEIGHT - 1 - v / most * (SPARK_HEIGHT - 2), 1):g}"
         for i, v in enumerate(values)
     )
-    return Spark(f"M{' L'.join(points)}", f"{what}: {values[0]:g} then, {values[-1]:g} now, at most {max(values):g}")
+    text = f"{what}: {values[0]:g} then, {values[-1]:g} now, at most {max(values):g}"
+    rows = tuple(thinned(list(enumerate(values, 1)), TABLE_ROWS))
+    return Spark(f"M{' L'.join(points)}", text, what, rows, len(values))
 
 
 def steps(values: Sequence[tuple[float, float | None]], start: float, end: float) -> str:
