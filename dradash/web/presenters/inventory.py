@@ -13,11 +13,13 @@ from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.structured import ledger
 from dradash.scheduling.structured.devices import DeviceID
 from dradash.scheduling.structured.ledger import CounterUse, PoolState, Published
+from dradash.scheduling.structured.ledgerpages import Found, Wanted
 from dradash.web.presenters.deviceclaim import attributes_of, device_taint_text
 from dradash.web.presenters.words import Chip, claim_href, device_href, node_href, pod_href, pool_href, row_id
 
 HOLDERS: Final = 5  # of one device that a row names
 ATTRIBUTES: Final = 4
+ON_NODE: Final = 100
 
 HOLDS: Final = {
     ledger.FREE: Chip("Free", "good", "check", "No claim holds it"),
@@ -147,6 +149,30 @@ def device_row(world: World, one: Published, state: PoolState) -> DeviceRow:
         taints=tuple(device_taint_text(t) for t in one.device.taints),
         attributes=attributes[:ATTRIBUTES],
         more_attributes=max(0, len(attributes) - ATTRIBUTES),
+    )
+
+
+class NodeDevices(msgspec.Struct, frozen=True):
+    """Devices of the node's own pools; those that selectors bring are not among them. served: there are slices at all,
+    or there may be."""
+
+    name: str
+    rows: tuple[DeviceRow, ...]
+    total: int
+    taken: int
+    served: bool
+
+
+def devices_of_node(world: World, name: str) -> NodeDevices:
+    inventory = world.cluster.inventory
+    found = Found(inventory, Wanted(node=name))
+    rows = found.rows(0, found.count)
+    return NodeDevices(
+        name=name,
+        rows=tuple(device_row(world, one, state) for state, one in rows[:ON_NODE]),
+        total=len(rows),
+        taken=sum(one.id in inventory.held_devices for _, one in rows),
+        served=bool(inventory.slices) or getattr(world.sync.get("resourceslices"), "state", "") == "synced",
     )
 
 
