@@ -16,6 +16,7 @@ from dradash.web.presenters.words import Chip, claim_href, device_class_href, de
 NODE: Final = "node"
 SHOWN: Final = 12  # devices of a loss that are named
 KINDS: Final[Mapping[str, str]] = {
+    "devices": "question",
     "class": "question",
     "pool": "chip",
     "free": "box",
