@@ -48,12 +48,16 @@ NODE_EVENTS: Final[dict[str, frozenset[str]]] = {
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """How an attempt failed. reason: of the PodScheduled condition; plugins: who has to change their mind."""
+    """How an attempt failed. reason: of the PodScheduled condition; plugins: who has to change their mind.
+
+    is_wait: the real scheduler would still be waiting in PreBind, and say nothing.
+    """
 
     message: str
     reason: str = "Unschedulable"
     unschedulable: frozenset[str] = frozenset()
     pending: frozenset[str] = frozenset()
+    is_wait: bool = False
 
 
 class Scheduler(Actor):
@@ -182,7 +186,8 @@ class Scheduler(Actor):
         if failure is not None:
             queued.unschedulable, queued.pending = failure.unschedulable, failure.pending
             self._queue.put_back(queued, self.clock.seconds())
-            self._report(pod, failure)
+            if not failure.is_wait:
+                self._report(pod, failure)
         return True
 
     def _attempt(self, pod: Pod, seed: str) -> Failure | None:
@@ -202,6 +207,10 @@ class Scheduler(Actor):
                 if point == "PostFilter":
                     trouble = f" {error.message}"
                 log.debug("%s of %s: %s", point, pod.key, error)  # Unreserve cannot fail: the next attempt publishes
+        if verdict.outcome is Outcome.WAITING and verdict.generation == Generation.STRUCTURED:
+            about = self._about(pod)
+            self._events.record(about, "Normal", "BindingConditionsPending", "Scheduling", verdict.sentence)
+            return Failure(verdict.sentence, is_wait=True)
         return _refusal(verdict, trouble)
 
     def _bind(self, pod: Pod, verdict: Verdict) -> Failure | None:

@@ -141,9 +141,11 @@ def test_a_pod_is_bound_when_its_devices_are_attached() -> None:
         assert types[0] in chosen["bindingConditions"]
         waits = world.until(lambda: (world.claim("team-a/never") or {"status": {}})["status"].get("reservedFor"))
         assert [consumer["name"] for consumer in waits] == ["waits"]
+        world.until_event("team-a/waits", "BindingConditionsPending")
         pod = world.pod("team-a/waits")
         assert pod is not None
         assert "nodeName" not in pod["spec"]
+        assert not [e for e in world.server.list("events", "team-a") if e["reason"] == "FailedScheduling"]
 
 
 def test_partitions_are_given_out_until_their_counters_are_used_up() -> None:
