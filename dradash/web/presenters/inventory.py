@@ -89,6 +89,7 @@ class PoolRow(msgspec.Struct, frozen=True):
     width: float  # per cent of its devices that are held
     nodes: tuple[tuple[str, str], ...]
     more_nodes: int
+    where: str  # in words, where no node is named
 
 
 def bars(uses: Iterable[CounterUse]) -> tuple[Bar, ...]:
@@ -195,7 +196,14 @@ def pool_row(world: World, state: PoolState) -> PoolRow:
         width=round(100 * taken / devices, 1) if devices else 0.0,
         nodes=tuple((n, node_href(n)) for n in nodes[:2]),
         more_nodes=max(0, len(nodes) - 2),
+        where=_where(state),
     )
+
+
+def _where(state: PoolState) -> str:
+    if any(s.spec.per_device_node_selection for s in state.slices):
+        return "each device has its own"
+    return "all nodes" if any(s.spec.all_nodes for s in state.slices) else "nodes by label"
 
 
 def why(state: PoolState) -> str:
