@@ -113,7 +113,7 @@ def present(report: DeviceReport | None, query: Query, *, gone: bool = False, no
     if no_node:
         return DevicesView("There is no such node.", node, no_node=True, all_href=all_href)
     if report is None:
-        why = "The pod is gone." if gone else "No claim of the pod waits for devices: all that it has are allocated."
+        why = "The pod is gone." if gone else "No claim of the pod waits for devices."
         return DevicesView(why)
     return DevicesView(
         nothing="",
