@@ -226,3 +226,31 @@ def test_sections_of_what_is_not_served_are_in_nobodys_way(
     current.use(None)
     assert not hidden & shown
     assert stay <= shown
+
+
+@pytest.mark.parametrize("absent", [("deviceclasses", "resourceslices"), ("resourceclasses", "podschedulingcontexts")])
+def test_kinds_of_the_other_generation_are_neither_missed_nor_a_finding(absent: tuple[str, ...]) -> None:
+    made = Scene(build.node("node-0"))
+    for kind in absent:
+        made.sync(kind, "notServed")
+    made.look()
+    made.web.doctor.look(made.now + 900)
+    current.use(made.web)
+    page, doctor = get("/"), get("/doctor")
+    findings = made.web.doctor.report().findings
+    current.use(None)
+    assert "Not known now" not in page
+    assert [f.code for f in findings if f.code == "kind-not-served"] == []
+    assert "kind-not-served" not in doctor
+
+
+def test_a_kind_that_is_missed_is_named() -> None:
+    made = Scene(build.node("node-0"))
+    for kind in ("deviceclasses", "resourceslices", "resourceclasses", "podschedulingcontexts"):
+        made.sync(kind, "notServed")
+    made.look()
+    current.use(made.web)
+    page = get("/")
+    current.use(None)
+    assert "Not known now" in page
+    assert "resourceslices" in page

@@ -14,15 +14,17 @@ from dradash.web.presenters import kubectl
 from dradash.web.presenters.words import Chip, href, split, sync_chip
 
 SIMILAR: Final = 8
+_GENERATIONS: Final = (("resourceclasses", "podschedulingcontexts"), ("deviceclasses", "resourceslices"))
 
 
 class UnknownKind(msgspec.Struct, frozen=True):
-    """A kind whose objects the pages cannot count on."""
+    """A kind whose objects the pages cannot count on. expected: the cluster serves the other generation of DRA."""
 
     kind: str
     chip: Chip
     since: float
     error: str
+    expected: bool = False
 
 
 class FreshnessView(msgspec.Struct, frozen=True):
@@ -39,6 +41,10 @@ class FreshnessView(msgspec.Struct, frozen=True):
     overdue_since: float  # ... and since when
     unknown: tuple[UnknownKind, ...]
 
+    @property
+    def missed(self) -> tuple[UnknownKind, ...]:
+        return tuple(kind for kind in self.unknown if not kind.expected)
+
 
 class Similar(msgspec.Struct, frozen=True):
     key: str
@@ -54,6 +60,7 @@ class MissingView(msgspec.Struct, frozen=True):
     chip: Chip  # whether the kind is known at all
     known: bool
     similar: tuple[Similar, ...]
+    plural: str
     malformed: str = ""  # it is there, but no valid object of its kind: what is wrong with it
 
 
@@ -63,7 +70,8 @@ def present(freshness: Freshness, sync: Mapping[str, SyncState], cluster: str) -
         for plural in KINDS:
             state = sync.get(plural) or SyncState(plural)
             if state.state != "synced":
-                unknown.append(UnknownKind(plural, sync_chip(state.state), state.since, state.error))
+                expected = is_expected(plural, sync)
+                unknown.append(UnknownKind(plural, sync_chip(state.state), state.since, state.error, expected))
     return FreshnessView(
         cluster=cluster,
         state=freshness.state,
@@ -78,6 +86,14 @@ def present(freshness: Freshness, sync: Mapping[str, SyncState], cluster: str) -
         overdue_since=freshness.due_since,
         unknown=tuple(unknown),
     )
+
+
+def is_expected(plural: str, sync: Mapping[str, SyncState]) -> bool:
+    """Whether the kind is not served because the cluster has the other generation of DRA."""
+    if (sync.get(plural) or SyncState(plural)).state != "notServed":
+        return False
+    others = next((_GENERATIONS[1 - i] for i, kinds in enumerate(_GENERATIONS) if plural in kinds), ())
+    return any((sync.get(k) or SyncState(k)).state in ("synced", "stale", "syncing") for k in others)
 
 
 def chip_of(world: World, plural: str) -> Chip:
@@ -95,6 +111,7 @@ def missing(world: World, plural: str, key: str) -> MissingView:
         command=kubectl.get(plural, namespace, name),
         chip=sync_chip(sync.state),
         known=sync.state == "synced",
+        plural=plural,
         similar=tuple(Similar(k, href(plural, k)) for k in sorted(same_name)[:SIMILAR]),
         malformed=world.cluster.malformed[plural].get(key, ""),
     )
