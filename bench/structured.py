@@ -3,8 +3,9 @@
 Each node has a pool of 8 devices of its own, half of them allocated. Four pods: (a) one device by class; (b) four
 devices with a CEL selector and matchAttribute, which fits on half of the nodes; (c) a selector that matches nothing;
 (d) five devices where four are free. "cold" is the first pod after everything was loaded; "ms" the median of the pods
-after it, each with another uid; "after_a_slice_ms": a slice changed just before. Single thread. The Go figures are from
-the vectors' README (one thread on two cores, another machine): the ratio is a rough guide.
+after it, each with another uid; "after_a_slice_ms": a slice changed just before; "funnel_ms": the devices on the pod's
+page. Single thread. The Go figures are from the vectors' README (one thread on two cores, another machine): the ratio
+is a rough guide.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import msgspec
 
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.evaluate import evaluate
+from dradash.scheduling.structured.devicereport import device_report
 
 DRIVER: Final = "gpu.example.com"
 DEVICES: Final = 8
@@ -138,6 +140,16 @@ def timed(cluster: Cluster, key: str) -> tuple[float, int]:
     return (time.perf_counter() - started) * 1e3, verdict.nodes_fit
 
 
+def funnel_ms(cluster: Cluster, key: str) -> float:
+    """Milliseconds of the funnel of devices that a pod's page shows, once the situations of nodes are known."""
+    times = []
+    for _ in range(9):
+        started = time.perf_counter()
+        device_report(cluster.pods[key], cluster, 0.0)
+        times.append((time.perf_counter() - started) * 1e3)
+    return statistics.median(times)
+
+
 def measure(nodes: int) -> dict[str, Any]:
     started = time.perf_counter()
     cluster = load(nodes)
@@ -151,6 +163,7 @@ def measure(nodes: int) -> dict[str, Any]:
             warm.append(timed(cluster, pod(cluster, what, number))[0])
             put(cluster, "resourceslices", resource_slice(i, generation=number + 1))
             after.append(timed(cluster, pod(cluster, what, number))[0])
+        funnel = funnel_ms(cluster, f"bench/pod-{number}")
         number += 1
         ms = statistics.median(warm)
         go = GO_MS[what][nodes]
@@ -158,6 +171,7 @@ def measure(nodes: int) -> dict[str, Any]:
             "cold_ms": round(cold, 2),
             "ms": round(ms, 2),
             "after_a_slice_ms": round(statistics.median(after), 2),
+            "funnel_ms": round(funnel, 2),
             "nodes_fit": fit,
             "go_ms": go,
             "times_faster_than_go": round(go / ms, 1),

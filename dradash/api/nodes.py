@@ -11,12 +11,14 @@ import msgspec
 from dradash.api import params
 from dradash.api.asking import Ask
 from dradash.api.endpoint import Endpoint, Listing, listed, projected
+from dradash.api.inventory import DeviceRow, device_row
 from dradash.api.schemas import Json, Reason, Ref, Shape, page, reason, ref, time_of, url
 from dradash.kinds.node import Node
 from dradash.reader.world import World
 from dradash.scheduling.claimfacts import claims_of
 from dradash.scheduling.nodecounts import NodeCounts
 from dradash.scheduling.places import class_sets, places, slots_of
+from dradash.scheduling.structured.ledgerpages import Found, Wanted
 from dradash.scheduling.verdict import NodeGroup, Verdict
 from dradash.store.model import Change
 
@@ -62,12 +64,17 @@ class PodHere(Shape, frozen=True):
 
 
 class NodeDetail(Shape, frozen=True):
-    """pods: the first ones; podsTotal: how many there are. gone: when it was deleted."""
+    """pods: the first ones; podsTotal: how many there are. gone: when it was deleted.
+
+    devices: of its own pools; those that reach it by a selector are not among them.
+    """
 
     node: NodeRow
     gone: str | None
     labels: dict[str, str]
     claims: tuple[Ref, ...]
+    devices: tuple[DeviceRow, ...]
+    devices_total: int
     pods: tuple[PodHere, ...]
     pods_total: int
     object: Json
@@ -185,6 +192,8 @@ def detail(ask: Ask) -> Any:
         item = next(iter(items(ask, world, (name,))), None)
         raw = world.cluster.raw[KIND].get(name, b"{}")
         here = sorted(places(claims_of(world.cluster).items()).here(item.node, world.cluster.nodes)) if item else []
+        chosen = Found(world.cluster.inventory, Wanted(node=name))
+        devices, total = tuple(device_row(one, s, world) for s, one in chosen.rows(0, LISTED)), chosen.count
         bit, pending = world.cluster.nodes.named((name,)), list(_pending(world))
     if item is None:
         node, entry = ask.last(KIND, name)
@@ -195,6 +204,8 @@ def detail(ask: Ask) -> Any:
         gone=time_of(gone),
         labels=item.node.metadata.labels,
         claims=tuple(ref("resourceclaims", k) for k in here[:LISTED]),
+        devices=devices,
+        devices_total=total,
         pods=tuple(_pod_here(k, v, sets, bit) for k, v in sorted(pending, key=lambda p: p[0])[:LISTED]),
         pods_total=len(pending),
         object=msgspec.json.decode(raw),

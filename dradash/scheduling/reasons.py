@@ -11,21 +11,11 @@ import sys
 from functools import lru_cache
 from typing import Final
 
-import msgspec
-
+from dradash.scheduling.devicereasons import TABLE as OF_DEVICES
+from dradash.scheduling.reason import Reason, Table
 from dradash.scheduling.verdict import Outcome, Verdict
 
 OTHER: Final = "Other"
-
-
-class Reason(msgspec.Struct, frozen=True):
-    """source: the plugin or part that writes the text; example: such a text."""
-
-    code: str
-    source: str
-    example: str
-    meaning: str
-    remedy: str
 
 
 _DRA: Final = "DynamicResources"
@@ -34,7 +24,7 @@ _NAMES: Final = "Correct the name in the pod, or create the object."
 _AWAIT: Final = "Nothing, unless it lasts: then look at the driver's controller (is it running, what does it log?)."
 
 # (pattern, whole text from its start; reason)
-_TABLE: Final[tuple[tuple[str, Reason], ...]] = (
+_TABLE: Final[Table] = (
     (
         r'pod ".*": ResourceClaim not created yet',
         Reason(
@@ -56,7 +46,7 @@ _TABLE: Final[tuple[tuple[str, Reason], ...]] = (
         ),
     ),
     (
-        r"resourceclaim\.resource\.k8s\.io .* not found",
+        r"resourceclaim\.resource\.k8s\.io .* not found|could not find ResourceClaim .*",
         Reason(
             "ClaimNotFound",
             _DRA,
@@ -76,7 +66,7 @@ _TABLE: Final[tuple[tuple[str, Reason], ...]] = (
         ),
     ),
     (
-        r"ResourceClaim .* was not created for pod .*",
+        r"ResourceClaim .* was not created for [pP]od .*",
         Reason(
             "ClaimNotOwned",
             _DRA,
@@ -256,7 +246,7 @@ _TABLE: Final[tuple[tuple[str, Reason], ...]] = (
         ),
     ),
     (
-        r"node\(s\) had untolerated taint \{.*\}",
+        r"node\(s\) had untolerated taint( \{.*\}|\(s\))",
         Reason(
             "TaintNotTolerated",
             "TaintToleration",
@@ -372,6 +362,7 @@ _TABLE: Final[tuple[tuple[str, Reason], ...]] = (
             "Report it with a recording (docs/support.md).",
         ),
     ),
+    *OF_DEVICES,
 )
 
 _OTHER: Final = Reason(

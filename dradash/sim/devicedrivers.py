@@ -11,14 +11,16 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
-from dradash.kinds.deviceclaim import ResourceClaim
+from dradash.kinds.deviceclaim import DeviceRequestAllocationResult, ResourceClaim
 from dradash.kinds.node import Node
 from dradash.scheduling.cluster import Cluster
+from dradash.scheduling.structured.devices import DeviceID
 from dradash.sim.actors import Actor, Change, Clock
 from dradash.sim.apierrors import ApiError
 from dradash.sim.apiserver import APIServer
 
 Object = dict[str, Any]
+Told = tuple[str, str, str, str]  # a condition: type, status, reason, message
 
 CLAIMS: Final = "resourceclaims"
 PREPARES_AFTER: Final = 0.3  # simulated seconds
@@ -27,13 +29,16 @@ PREPARES_AFTER: Final = 0.3  # simulated seconds
 class Publisher(msgspec.Struct, frozen=True, kw_only=True):
     """A driver. devices: the node -> its devices, as a slice has them; None for a node without the driver.
 
-    slices: how many slices the pool is said to have; of these only the first is ever published.
-    fails: preparing claims fails, and the driver says so in their status.
+    slices: how many slices the pool is said to have; of these only the first is ever published. shared_counters: of
+    each pool, in a slice of their own. attaches: simulated seconds until a device that a claim got meets its binding
+    conditions; None: never. fails: preparing claims fails, and the driver says so in their status.
     """
 
     driver: str
     devices: Callable[[Node], list[Object] | None]
     slices: Mapping[str, int] = {}
+    shared_counters: list[Object] = []
+    attaches: Callable[[DeviceRequestAllocationResult], float | None] = lambda _result: PREPARES_AFTER
     fails: bool = False
 
 
@@ -79,66 +84,113 @@ class DeviceDrivers(Actor):
 
     def _publish(self, name: str) -> None:
         node = self._cluster.nodes.by_name.get(name)
+        known = self._cluster.inventory.slices
         for publisher in self._publishers.values():
-            key = f"{name}-{publisher.driver}"
-            devices = publisher.devices(node) if node is not None else None
-            with contextlib.suppress(ApiError):
-                if devices is None and key in self._cluster.inventory.slices:
-                    self.server.delete("resourceslices", key)
-                elif devices is not None and node is not None and key not in self._cluster.inventory.slices:
-                    self.server.create("resourceslices", _slice(publisher, node, key, devices), "", publisher.driver)
+            wanted = _slices(publisher, node) if node is not None else {}
+            own = [k for k in (f"{name}-{publisher.driver}", f"{name}-{publisher.driver}-counters") if k in known]
+            for key in own:
+                if key not in wanted:
+                    with contextlib.suppress(ApiError):
+                        self.server.delete("resourceslices", key)
+            for key, item in wanted.items():
+                if key not in own:
+                    with contextlib.suppress(ApiError):
+                        self.server.create("resourceslices", item, "", publisher.driver)
 
-    # --- preparing -------------------------------------------------------------------------------------------------
+    # --- attaching and preparing -----------------------------------------------------------------------------------
 
     def _plan_claim(self, key: str) -> None:
         self.later(("prepare", key), PREPARES_AFTER, lambda: self._prepare(key))
+        for publisher, result in self._results(key):
+            seconds = publisher.attaches(result) if result.binding_conditions else None
+            if seconds is not None:
+                self.later(("attach", key, result.pool, result.device), seconds, self._attach(key, result))
+
+    def _results(self, key: str) -> list[tuple[Publisher, DeviceRequestAllocationResult]]:
+        """What the claim got of our drivers."""
+        claim = self._cluster.device_claims.get(key)
+        allocation = claim.status.allocation if claim is not None else None
+        results = allocation.devices.results if allocation is not None else ()
+        return [(self._publishers[r.driver], r) for r in results if r.driver in self._publishers]
+
+    def _attach(self, key: str, result: DeviceRequestAllocationResult) -> Callable[[], None]:
+        """What the scheduler waits for before it binds the pod."""
+
+        def attach() -> None:
+            if any(known == result for _, known in self._results(key)):
+                self._tell(key, {_id(result): [(name, "True", "Attached", "") for name in result.binding_conditions]})
+
+        return attach
 
     def _prepare(self, key: str) -> None:
         """NodePrepareResources, as soon as a pod that has the claim is bound."""
         claim = self._cluster.device_claims.get(key)
         if claim is None or not self._is_bound(claim):
             return
-        told = {(d.driver, d.pool, d.device) for d in claim.status.devices}
-        allocation = claim.status.allocation
-        results = allocation.devices.results if allocation is not None else ()
-        new = [
-            self._prepared(self._publishers[r.driver], r.pool, r.device)
-            for r in results
-            if r.driver in self._publishers and (r.driver, r.pool, r.device) not in told
-        ]
-        if not new:
-            return
-        body = self._cluster.body(CLAIMS, key)
-        body["status"]["devices"] = [*body["status"].get("devices", ()), *new]
-        try:
-            self.server.update_status(CLAIMS, body, claim.namespace, new[0]["driver"])
-        except ApiError as error:
-            if error.code == 409:  # somebody was quicker; the change is on its way
-                self._plan_claim(key)
+        told: dict[DeviceID, list[Told]] = {}
+        for publisher, result in self._results(key):
+            ready = ("Ready", "True", "Prepared", f"{result.device} is ready")
+            if publisher.fails:
+                message = f"{result.device}: the driver cannot reset the device"
+                ready = ("Ready", "False", "PrepareFailed", message)
+            told[_id(result)] = [ready]
+        self._tell(key, told)
 
     def _is_bound(self, claim: ResourceClaim) -> bool:
         keys = (f"{claim.namespace}/{consumer.name}" for consumer in claim.status.reserved_for)
         pods = (self._cluster.pods.get(key) for key in keys)
         return any(pod is not None and pod.spec.node_name for pod in pods)
 
-    def _prepared(self, publisher: Publisher, pool: str, device: str) -> Object:
-        status, reason, message = "True", "Prepared", f"{device} is ready"
-        if publisher.fails:
-            status, reason, message = "False", "PrepareFailed", f"{device}: the driver cannot reset the device"
-        condition = {
-            "type": "Ready",
+    def _tell(self, key: str, told: Mapping[DeviceID, list[Told]]) -> None:
+        """Write conditions of devices into the claim's status; those that stand there already stay."""
+        body = self._cluster.body(CLAIMS, key)
+        devices = body["status"].setdefault("devices", [])
+        changed = False
+        for id_, conditions in told.items():
+            device = next((d for d in devices if (d["driver"], d["pool"], d["device"]) == id_), None)
+            if device is None:
+                device = {"driver": id_.driver, "pool": id_.pool, "device": id_.device}
+                devices.append(device)
+            known = device.setdefault("conditions", [])
+            new = [self._condition(*c) for c in conditions if all(k["type"] != c[0] for k in known)]
+            known += new
+            changed = changed or bool(new)
+        if not changed:
+            return
+        try:
+            self.server.update_status(CLAIMS, body, body["metadata"]["namespace"], "driver")
+        except ApiError as error:
+            if error.code == 409:  # somebody was quicker; the change is on its way
+                self._plan_claim(key)
+
+    def _condition(self, type_: str, status: str, reason: str, message: str) -> Object:
+        return {
+            "type": type_,
             "status": status,
             "reason": reason,
             "message": message,
             "lastTransitionTime": self.clock.time(),
         }
-        return {"driver": publisher.driver, "pool": pool, "device": device, "conditions": [condition]}
 
 
-def _slice(publisher: Publisher, node: Node, name: str, devices: list[Object]) -> Object:
-    pool = {"name": node.name, "generation": 1, "resourceSliceCount": publisher.slices.get(node.name, 1)}
+def _id(result: DeviceRequestAllocationResult) -> DeviceID:
+    return DeviceID(result.driver, result.pool, result.device)
+
+
+def _slices(publisher: Publisher, node: Node) -> dict[str, Object]:
+    """What the driver publishes of the node, by name. Shared counters stand in a slice without devices."""
+    devices = publisher.devices(node)
+    if devices is None:
+        return {}
+    count = publisher.slices.get(node.name, 2 if publisher.shared_counters else 1)
+    pool = {"name": node.name, "generation": 1, "resourceSliceCount": count}
     owner = {"apiVersion": "v1", "kind": "Node", "name": node.name, "uid": node.uid, "controller": True}
+    spec = {"driver": publisher.driver, "nodeName": node.name, "pool": pool}
+    name = f"{node.name}-{publisher.driver}"
+    contents: dict[str, Object] = {name: {"devices": devices}}
+    if publisher.shared_counters:
+        contents[f"{name}-counters"] = {"sharedCounters": publisher.shared_counters}
     return {
-        "metadata": {"name": name, "ownerReferences": [owner]},
-        "spec": {"driver": publisher.driver, "nodeName": node.name, "pool": pool, "devices": devices},
+        key: {"metadata": {"name": key, "ownerReferences": [owner]}, "spec": {**spec, **more}}
+        for key, more in contents.items()
     }

@@ -8,10 +8,8 @@ from typing import Any, Final
 from dradash.sim.resources import STATUS_VERBS, VERBS, Resource
 
 AGGREGATED: Final = "apidiscovery.k8s.io"
-VERSION: Final = {
+_BUILD: Final = {
     "major": "1",
-    "minor": "30",
-    "gitVersion": "v1.30.0+dradash-sim",
     "gitCommit": "",
     "gitTreeState": "clean",
     "buildDate": "1970-01-01T00:00:00Z",
@@ -21,6 +19,12 @@ VERSION: Final = {
 }
 
 Object = dict[str, Any]
+
+
+def version(resources: Iterable[Resource]) -> Object:
+    """/version: of the release that has this generation of DRA."""
+    minor = "36" if any(resource.is_structured for resource in resources) else "30"
+    return {"minor": minor, "gitVersion": f"v1.{minor}.0+dradash-sim", **_BUILD}
 
 
 def _groups(resources: Iterable[Resource]) -> dict[str, list[str]]:

@@ -132,7 +132,9 @@ class Application:
         accept = headers.get("accept", "")
         parts = [part for part in path.split("/") if part]
         if _is_open(path):
-            return json_answer(discovery.VERSION) if parts == ["version"] else Answer(200, b"ok", "text/plain")
+            if parts != ["version"]:
+                return Answer(200, b"ok", "text/plain")
+            return json_answer(discovery.version(self._server.resources.values()))
         if parts[:1] == ["openapi"]:
             return self._openapi(parts[1:], accept)
         form = requests.aggregated_form(accept)

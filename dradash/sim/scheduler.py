@@ -24,7 +24,6 @@ from dradash.scheduling.dependencies import changed_labels, hint_for
 from dradash.scheduling.effects import Effect
 from dradash.scheduling.evaluate import DEFAULT_SCHEDULER, evaluate
 from dradash.scheduling.generation import Generation, generations_of
-from dradash.scheduling.status import Code
 from dradash.scheduling.structured import claims as structured_claims
 from dradash.scheduling.structured.listers import Claims
 from dradash.scheduling.verdict import Outcome, Verdict
@@ -32,12 +31,12 @@ from dradash.sim.actors import Actor, Change, Clock
 from dradash.sim.apierrors import ApiError
 from dradash.sim.apiserver import APIServer
 from dradash.sim.events import FINISH_TIME, SeriesRecorder, reference
+from dradash.sim.failure import PLUGIN, Failure, refusal
 from dradash.sim.performing import CLAIMS, MANAGER, Writes, perform
 from dradash.sim.schedulingqueue import FLUSH_INTERVAL, QueuedPod, SchedulingQueue, Strategy
 
 log = logging.getLogger(__name__)
 
-PLUGIN: Final = "DynamicResources"
 # Which changes of a node may help a pod that the plugin refused: EventsToRegister of the node checks.
 NODE_EVENTS: Final[dict[str, frozenset[str]]] = {
     "NodeUnschedulable": frozenset(("add", "taints")),
@@ -45,15 +44,6 @@ NODE_EVENTS: Final[dict[str, frozenset[str]]] = {
     "TaintToleration": frozenset(("add", "taints")),
     "NodeAffinity": frozenset(("add", "labels")),
 }
-
-
-class Failure(msgspec.Struct, frozen=True):
-    """How an attempt failed. reason: of the PodScheduled condition; plugins: who has to change their mind."""
-
-    message: str
-    reason: str = "Unschedulable"
-    unschedulable: frozenset[str] = frozenset()
-    pending: frozenset[str] = frozenset()
 
 
 class Scheduler(Actor):
@@ -182,7 +172,8 @@ class Scheduler(Actor):
         if failure is not None:
             queued.unschedulable, queued.pending = failure.unschedulable, failure.pending
             self._queue.put_back(queued, self.clock.seconds())
-            self._report(pod, failure)
+            if not failure.is_wait:
+                self._report(pod, failure)
         return True
 
     def _attempt(self, pod: Pod, seed: str) -> Failure | None:
@@ -204,7 +195,11 @@ class Scheduler(Actor):
                 if point == "PostFilter":
                     trouble = f" {error.message}"
                 log.debug("%s of %s: %s", point, pod.key, error)  # Unreserve cannot fail: the next attempt publishes
-        return _refusal(verdict, trouble)
+        if verdict.outcome is Outcome.WAITING and verdict.generation == Generation.STRUCTURED:
+            about = self._about(pod)
+            self._events.record(about, "Normal", "BindingConditionsPending", "Scheduling", verdict.sentence)
+            return Failure(verdict.sentence, is_wait=True)
+        return refusal(verdict, trouble)
 
     def _bind(self, pod: Pod, verdict: Verdict) -> Failure | None:
         reserved: list[Effect] = []
@@ -311,18 +306,3 @@ def _node_events(old: Node | None, new: Node) -> frozenset[str]:
         return frozenset(("add",))
     events = {"labels"} if changed_labels(old, new) else set()
     return frozenset(events | ({"taints"} if old.spec != new.spec else set()))
-
-
-def _refusal(verdict: Verdict, trouble: str = "") -> Failure:
-    """The failed attempt as the queue needs it: which plugins refused (Diagnosis of the FitError)."""
-    message = verdict.sentence + trouble
-    if verdict.outcome is Outcome.ERROR:
-        return Failure(message, reason="SchedulerError")
-    reserve, pre_filter, filtered = verdict.step("Reserve"), verdict.step("PreFilter"), verdict.step("Filter")
-    if reserve.code is Code.PENDING:
-        return Failure(message, pending=frozenset((PLUGIN,)))
-    if verdict.outcome is not Outcome.UNSCHEDULABLE:
-        return Failure(message)  # PreBind refused: that is no FitError, so upstream remembers no plugin
-    if pre_filter.code not in (Code.SUCCESS, Code.SKIP):
-        return Failure(message, unschedulable=frozenset((pre_filter.plugin,)))
-    return Failure(message, unschedulable=frozenset(g.plugin for g in filtered.groups if g.code is not Code.SUCCESS))

@@ -47,7 +47,8 @@ class PageConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels sh
             return
         current.get().wake.attach(asyncio.get_running_loop())
         # Joined before anything is read: what changes in between wakes us again.
-        self._groups = [topics.group(t) for t in (topics.EVERYTHING, *page.topics())]
+        joined = await asyncio.to_thread(page.topics)  # a page may look at the cluster for them
+        self._groups = [topics.group(t) for t in (topics.EVERYTHING, *joined)]
         for group in self._groups:
             await self.channel_layer.group_add(group, self.channel_name)
         await self.accept()

@@ -16,13 +16,14 @@ import uuid
 from pathlib import Path
 from typing import Any, Final
 
-from dradash.kinds.registry import KINDS
+from dradash.kinds.registry import CLASSIC
 from dradash.lifecycle import NOTIFY_SOCKET
 from dradash.scheduling.evaluate import evaluate
 from dradash.sim import kubeconfig
 from dradash.sim.apiserver import APIServer
 from dradash.sim.http import Application
 from dradash.sim.listener import Listener
+from dradash.sim.resources import served
 from dradash.store import embedded
 from dradash.store.model import StoreUnavailable
 from dradash.store.redis_store import RedisModel
@@ -74,12 +75,15 @@ class Process:
 
 
 class Pipeline:
-    """Use as a context manager. `api` is the cluster, `model` what became of it."""
+    """Use as a context manager. `api` is the cluster, `model` what became of it.
 
-    def __init__(self, lease_ttl: float = 5.0) -> None:
+    versions: of resource.k8s.io, that the cluster serves.
+    """
+
+    def __init__(self, lease_ttl: float = 5.0, versions: tuple[str, ...] = (CLASSIC,)) -> None:
         self.mark = uuid.uuid4().hex
         self.directory = Path(tempfile.mkdtemp(prefix="dt-", dir="/tmp"))
-        self.api = APIServer(seed=1)
+        self.api = APIServer(served(versions=versions), seed=1)
         self.listener = Listener(Application(self.api))
         self._socket = self.directory / "redis.sock"
         self._processes: list[Process] = []
@@ -170,7 +174,7 @@ class Pipeline:
             due = self.model.count_due()
         except StoreUnavailable as error:
             return str(error)
-        for kind in KINDS:
+        for kind in self.api.resources:
             there = {_key(obj): obj for obj in map(_lean, self.api.list(kind))}
             here = {key: json.loads(raw) for key, raw in loaded.objects.get(kind, {}).items()}
             for key in there.keys() | here.keys():

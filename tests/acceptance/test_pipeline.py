@@ -10,7 +10,8 @@ from collections.abc import Iterator
 import pytest
 import redis
 
-from tests import build
+from dradash.store.replica import decode_verdict
+from tests import build, builddevices
 from tests.acceptance.pipeline import Churn, Pipeline
 from tests.acceptance.processes import until
 
@@ -48,6 +49,28 @@ def test_what_is_in_the_cluster_is_in_the_model_and_judged(pipeline: Pipeline) -
     for n in range(30, 60):
         change(pipeline, n)
     pipeline.until_equal()
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta2"])
+def test_devices_are_in_the_model_and_pods_are_judged_by_them(version: str) -> None:
+    def served(obj: build.Obj) -> build.Obj:
+        return {**obj, "apiVersion": f"resource.k8s.io/{version}"}
+
+    with Pipeline(versions=(version,)) as running:
+        slices = [builddevices.resource_slice(builddevices.device("gpu-0"), node=f"node-{i}") for i in range(4)]
+        running.api.load([*build.nodes(5), build.namespace("team"), served(builddevices.device_class())])
+        running.api.load([served(item) for item in slices[:3]])
+        running.api.load([served(builddevices.claim(f"claim-{n}", "team")) for n in range(10)])
+        running.api.load([build.pod(f"pod-{n}", "team", claims={"gpu": f"claim-{n}"}) for n in range(10)])
+        running.watch()
+        running.judge(2)
+        running.until_equal()
+        taken = [builddevices.result("gpu-0", pool=f"node-{i}") for i in range(2)]
+        held = builddevices.claim("holder", "team", devices=taken)
+        running.api.load([served(held), served(slices[3])])
+        running.until_equal()
+        fits = {decode_verdict(raw).nodes_fit for raw in running.model.load().verdicts.values()}
+        assert fits == {2}
 
 
 def test_the_other_worker_leads_within_ten_seconds_after_the_leader_is_killed(pipeline: Pipeline) -> None:

@@ -139,9 +139,9 @@ def test_a_missing_template_is_reported_and_made_good() -> None:
 
 def cluster_of(world: World) -> Cluster:
     cluster = Cluster()
-    for kind in simworld.ALL:
+    for kind, resource in world.server.resources.items():
         for name, stored in dict(world.server.collection(kind).objects).items():
-            cluster.put(kind, name, stored.body)
+            cluster.put(kind, name, stored.raw(resource))
     return cluster
 
 

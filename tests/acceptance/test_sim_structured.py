@@ -117,6 +117,46 @@ def test_the_best_alternative_that_there_is_is_taken() -> None:
         assert sorted(nodes[:4]) == ["node-2", "node-2", "node-3", "node-3"]
 
 
+def test_an_extended_resource_is_served_by_devices() -> None:
+    with simworld.scenario("structured-extended-resource") as world:
+        assert world.until_bound("team-a/train-0") in ("node-2", "node-3")
+        pod = world.pod("team-a/train-0")
+        assert pod is not None
+        told = pod["status"]["extendedResourceClaimStatus"]
+        (chosen,) = results(world, f"team-a/{told['resourceClaimName']}")
+        assert told["requestMappings"][0]["resourceName"] == "example.com/gpu"
+        assert told["requestMappings"][0]["requestName"] == chosen["request"]
+        world.until_said("team-a/train-8", "cannot allocate all claims")
+        assert not differences(world)
+
+
+def test_a_pod_is_bound_when_its_devices_are_attached() -> None:
+    with simworld.scenario("structured-binding-conditions") as world:
+        node = world.until_bound("team-a/attached")
+        (chosen,) = results(world, "team-a/quick")
+        claim = world.claim("team-a/quick")
+        assert claim is not None
+        types = [c["type"] for c in claim["status"]["devices"][0]["conditions"]]
+        assert chosen["pool"] == node
+        assert types[0] in chosen["bindingConditions"]
+        waits = world.until(lambda: (world.claim("team-a/never") or {"status": {}})["status"].get("reservedFor"))
+        assert [consumer["name"] for consumer in waits] == ["waits"]
+        world.until_event("team-a/waits", "BindingConditionsPending")
+        pod = world.pod("team-a/waits")
+        assert pod is not None
+        assert "nodeName" not in pod["spec"]
+        assert not [e for e in world.server.list("events", "team-a") if e["reason"] == "FailedScheduling"]
+
+
+def test_partitions_are_given_out_until_their_counters_are_used_up() -> None:
+    with simworld.scenario("structured-partitions") as world:
+        assert {world.until_bound("team-a/train-0"), world.until_bound("team-a/train-1")} == {"node-2"}
+        world.until_said("team-a/train-2", "cannot allocate all claims")
+        taken = {results(world, f"team-a/half-{i}")[0]["device"] for i in range(2)}
+        assert taken == {"half-0", "half-1"}
+        assert not differences(world)
+
+
 def test_a_device_that_cannot_be_prepared_holds_its_bound_pod_up() -> None:
     with simworld.scenario("structured-prepare-fails") as world:
         assert world.until_bound("team-a/train-0")

@@ -21,7 +21,7 @@ from dradash.web.fragments import Renderer
 from dradash.web.pages.pods import PodPage
 from dradash.web.routing import websocket
 from dradash.web.sameorigin import is_same
-from tests import build
+from tests import build, devicescene
 from tests.scene import Scene
 
 A = build.pod("a", "ml", claims={"gpu": "a-gpu"})
@@ -141,6 +141,22 @@ async def test_a_change_sends_only_the_blocks_that_differ(scene: Scene, open_soc
     assert "something happened" in message
     assert 'id="agreement"' in message
     assert 'id="nodes"' not in message
+
+
+async def test_devices_that_change_reach_a_pods_page_without_a_new_verdict(scene: Scene, open_socket: Any) -> None:
+    made = devicescene.scene()
+    made.look()
+    current.use(made.web)
+    socket = await open_socket("/ns/team/pods/train")
+    assert "6 devices: " not in await socket.receive()
+    more = (devicescene.device(f"more-{i}", "a100") for i in range(3))
+    fabric = devicescene.pool(*more, name="fabric", allNodes=True)
+    made.model.apply(made.epoch, [build.write(fabric)], [], made.now)
+    made.look()
+    message = await socket.receive()
+    assert 'id="devices"' in message
+    assert "6 devices: the request wants model" in message
+    assert 'id="headline"' not in message
 
 
 async def test_a_changed_row_is_sent_alone(scene: Scene, open_socket: Any) -> None:

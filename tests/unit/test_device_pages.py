@@ -167,3 +167,9 @@ def test_a_page_of_structured_devices_is_woken_by_devices(scene: Scene) -> None:
     scene.put(build.claim("old", "team"), build.pod("older", "team", claims={"c": "old"}))
     scene.look()
     assert PodPage({}, namespace="team", name="older").topics() == {topics.pod("team/older")}
+
+
+@pytest.mark.usefixtures("scene")
+def test_a_nodes_page_leads_to_what_its_devices_are_for_a_pod() -> None:
+    html = Client().get("/nodes/node-1").content.decode()
+    assert 'href="/ns/team/pods/train?node=node-1#devices"' in html

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from uuid import UUID
@@ -13,6 +14,7 @@ from dradash.kinds.registry import STRUCTURED
 from dradash.scheduling.effects import Effect
 from dradash.scheduling.structured.allocation import NEW_SHARE
 from dradash.scheduling.structured.binding import NOW
+from dradash.sim import discovery
 from dradash.sim.actors import Actor, Clock
 from dradash.sim.apierrors import ApiError
 from dradash.sim.apiserver import APIServer
@@ -24,7 +26,8 @@ from dradash.sim.scenarios.deviceobjects import device, device_claim, device_cla
 from dradash.sim.scenarios.model import place
 from dradash.sim.scenarios.objects import namespace, node
 from dradash.sim.simulation import running
-from tests import simworld
+from dradash.sim.table import table
+from tests import build, simworld
 from tests.simworld import Obj, World
 
 CLOCK = Clock(50.0)
@@ -140,6 +143,32 @@ def test_a_status_that_contradicts_itself_is_refused(server: APIServer, status: 
     with pytest.raises(ApiError) as refused:
         server.update_status("resourceclaims", {**made, "status": status})
     assert says in refused.value.message
+
+
+def test_it_is_a_release_that_has_structured_parameters(server: APIServer) -> None:
+    assert discovery.version(server.resources.values())["gitVersion"].startswith("v1.36.")
+    assert discovery.version(served())["gitVersion"].startswith("v1.30.")
+
+
+@pytest.mark.parametrize(
+    ("plural", "columns", "cells"),
+    [
+        ("resourceclaims", ["Name", "State", "Age"], ["c", "pending"]),
+        ("resourceslices", ["Name", "Node", "Driver", "Pool", "Age"], ["s", "<AllNodes>", "d", "p"]),
+        ("deviceclasses", ["Name", "Age"], ["gpu"]),
+    ],
+)
+def test_kubectl_gets_the_columns_of_structured_parameters(
+    server: APIServer, plural: str, columns: list[str], cells: list[str]
+) -> None:
+    place(server, requests(exactly("gpu", "gpu")))
+    place(server, device_class("gpu"))
+    spec = {"driver": "d", "allNodes": True, "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1}}
+    server.create("resourceslices", {"metadata": {"name": "s"}, "spec": spec})
+    stored = list(server.collection(plural).objects.values())
+    printed = json.loads(table(plural, "resource.k8s.io/v1", "X", stored, {}, build.NOW))
+    assert [column["name"] for column in printed["columnDefinitions"]] == columns
+    assert printed["rows"][0]["cells"][:-1] == cells
 
 
 # --- the claim controller --------------------------------------------------------------------------------------------

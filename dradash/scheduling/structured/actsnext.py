@@ -90,6 +90,10 @@ def _change_devices(attempt: Attempt) -> ActsNext:
     allocator = attempt.state.allocator if attempt.state is not None else None
     answers = allocator.answers if allocator is not None else None
     hints = Examination(attempt.pod, attempt.cluster, attempt.now, answers).hints(SITUATIONS, TRIALS)
+    fact = next((h for h in hints if h.kind in ("devices", "selector", "together")), None)
+    if fact is not None and not hints[0].verified:
+        what = f"add devices, or change what is asked for: {fact.sentence}"
+        return ActsNext(who="admin", names=fact.names, what=what)
     if not hints or not hints[0].verified:
         return ActsNext(who="admin", what="free, add or change devices, or ask for others: none of the nodes has them")
     hint = hints[0]

@@ -35,11 +35,12 @@ COMBINATIONS: Final = 16
 OF_A_KIND: Final = 3  # taints, selectors: the most frequent ones
 NAMED: Final = 4
 
+_FACTS: Final = ("devices", "class")  # nothing that could be tried
 PodsOf = Callable[[str], tuple[str, ...]]  # claim key -> keys of the pods that use it
 
 
 class Hint(Told, frozen=True):
-    """kind: class, pool, free, tolerate, constraint, selector, together (the requests compete).
+    """kind: devices (too few), class, pool, free, tolerate, constraint, selector, together (the requests compete).
 
     verified: the allocator finds a solution with it.
     names: the taints, the class, the driver, the attribute or the part of the selector that it is about. node: "" for
@@ -89,7 +90,7 @@ class Advice:
         return sorted(found, key=lambda h: not h.verified)
 
     def _tried(self, funnel: NodeFunnel, option: _Option) -> Hint:
-        if option.hint.verified or option.hint.kind == "class":
+        if option.hint.verified or option.hint.kind in _FACTS:
             return option.hint
         return replace(option.hint, verified=self._trials.fits(funnel, option.change))
 
@@ -103,6 +104,7 @@ class Advice:
 
     def _kinds(self, funnel: NodeFunnel, place: int, course: Course) -> Iterator[list[_Option]]:
         about = _About(funnel, place, course, self._where(funnel))
+        yield self._devices(about)
         yield self._class(about)
         yield self._pools(about)
         yield self._free(about)
@@ -115,6 +117,16 @@ class Advice:
         return f" on {funnel.node.name}" if self._everywhere else ""
 
     # --- the kinds ---------------------------------------------------------------------------------------------------
+
+    def _devices(self, about: _About) -> list[_Option]:
+        """Too few, whatever is changed."""
+        seen, needed, name = len(about.course.fates), about.course.needed, about.funnel.node.name
+        if seen and seen >= needed:
+            return []
+        sentence = f"{needed} devices are asked for, and {name} sees {seen}"
+        if not seen:
+            sentence = f"no ResourceSlice has devices for {name}"
+        return [_Option(about.hint("devices", sentence), Change())]
 
     def _class(self, about: _About) -> list[_Option]:
         name = about.course.request.class_name

@@ -25,6 +25,7 @@ DRIVER: Final = "gpu.example.com"
 CLASS: Final = "gpu.example.com"
 MODEL: Final = "accelerator"
 VERSIONS: Final = STRUCTURED[:1]
+ATTACHED: Final = "gpu.example.com/attached"
 BROKEN: Final = {"key": "gpu.example.com/unhealthy", "value": "ecc", "effect": "NoSchedule"}
 _MEMORY: Final = {"a100": "40Gi", "h100": "80Gi"}
 
@@ -167,6 +168,64 @@ def prioritized(_seed: int) -> Scenario:
     claims = tuple(device_claim("team-a", f"gpu-{i}", wanted) for i in range(5))
     script = tuple(_pod_at(0.5 + i, f"train-{i}", gpu=f"gpu-{i}") for i in range(5))
     return _scenario(GPU_CLASS, *claims, script=script)
+
+
+def extended_resource(_seed: int) -> Scenario:
+    """Pods that request a resource by its name alone and get a device for it; the ninth waits for good."""
+    behind = device_class(CLASS, f'device.driver == "{DRIVER}"', model_is("h100"))
+    behind["spec"]["extendedResourceName"] = "example.com/gpu"
+
+    def asking(name: str) -> Object:
+        made = device_pod("team-a", name)
+        made["spec"]["containers"][0]["resources"] = {"requests": {"example.com/gpu": "1"}}
+        return made
+
+    return _scenario(behind, script=tuple(Step(0.5 + i, create(asking(f"train-{i}"))) for i in range(9)))
+
+
+def binding_conditions(_seed: int) -> Scenario:
+    """Devices that a fabric attaches to the node before the pod is bound: one is attached, the other one never."""
+
+    def devices(item: Node) -> list[Object] | None:
+        made = _devices(item)
+        for each in made or ():
+            each |= {"bindsToNode": True, "bindingConditions": [ATTACHED], "bindingFailureConditions": ["Failed"]}
+        return made
+
+    claims = (
+        device_claim("team-a", "quick", exactly("gpu", CLASS, model_is("a100"))),
+        device_claim("team-a", "never", exactly("gpu", CLASS, model_is("h100"))),
+    )
+    publisher = Publisher(
+        driver=DRIVER, devices=devices, attaches=lambda result: 3.0 if result.pool in ("node-0", "node-1") else None
+    )
+    return _scenario(
+        GPU_CLASS,
+        *claims,
+        publisher=publisher,
+        script=(_pod_at(0.5, "attached", gpu="quick"), _pod_at(1.0, "waits", gpu="never")),
+    )
+
+
+def partitions(_seed: int) -> Scenario:
+    """A GPU in partitions that share its memory: three halves are asked for, there are two."""
+
+    def devices(item: Node) -> list[Object] | None:
+        if item.name != "node-2":
+            return None
+        sizes = {"whole": 80, "half-0": 40, "half-1": 40}
+        return [
+            device(name, {"model": "h100", "profile": name.partition("-")[0]})
+            | {"consumesCounters": [{"counterSet": "gpu-0", "counters": {"memory": {"value": f"{size}Gi"}}}]}
+            for name, size in sizes.items()
+        ]
+
+    counters = [{"name": "gpu-0", "counters": {"memory": {"value": "80Gi"}}}]
+    publisher = Publisher(driver=DRIVER, devices=devices, shared_counters=counters)
+    half = f'device.attributes["{DRIVER}"].profile == "half"'
+    claims = tuple(device_claim("team-a", f"half-{i}", exactly("gpu", CLASS, half)) for i in range(3))
+    script = tuple(_pod_at(0.5 + i, f"train-{i}", gpu=f"half-{i}") for i in range(3))
+    return _scenario(GPU_CLASS, *claims, publisher=publisher, script=script)
 
 
 def prepare_fails(_seed: int) -> Scenario:

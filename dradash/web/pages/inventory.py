@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from dradash.kinds.registry import KINDS
 from dradash.reader import topics
 from dradash.scheduling.structured.devices import DeviceID
 from dradash.store.model import HistoryEntry
@@ -87,7 +86,7 @@ class PoolPage(Page):
             view = pools.detail(world, driver, pool)
             sync = status.chip_of(world, slices.KIND)
         if view is None:
-            told = {"what": "pool", "name": f"{driver}/{pool}", "kind": KINDS[slices.KIND].kind, "chip": sync}
+            told = {"what": "pool", "name": f"{driver}/{pool}", "kind": slices.KIND, "chip": sync}
             return f"No pool {driver}/{pool}", [Part("page", "pool/_missing.html", told)], 404
         return pool, [Part(n, f"pool/_{n}.html", view) for n in POOL_BLOCKS], 200
 
@@ -165,6 +164,6 @@ class DevicePage(Page):
             view = ledger.detail(world, id_)
             sync = status.chip_of(world, slices.KIND)
         if view is None:
-            told = {"what": "device", "name": str(id_), "kind": KINDS[slices.KIND].kind, "chip": sync}
+            told = {"what": "device", "name": str(id_), "kind": slices.KIND, "chip": sync}
             return f"No device {id_}", [Part("page", "pool/_missing.html", told)], 404
         return id_.device, [Part(n, f"device/_{n}.html", view) for n in DEVICE_BLOCKS], 200

@@ -9,7 +9,7 @@ from dradash.store.model import HistoryEntry
 from dradash.web.fragments import Part, Row
 from dradash.web.pages.base import ObjectPage, Page
 from dradash.web.pages.findings import ShowsFindings
-from dradash.web.presenters import node, nodelist
+from dradash.web.presenters import inventory, node, nodelist
 
 
 class NodeListPage(Page):
@@ -43,7 +43,7 @@ class NodePage(ShowsFindings, ObjectPage):
     kind = "nodes"
 
     def topics(self) -> frozenset[str]:
-        return frozenset({topics.NODES})
+        return frozenset({topics.NODES, topics.DEVICES})
 
     def parts(self) -> tuple[str, list[Part], int]:
         facts = self._facts(None)
@@ -55,6 +55,9 @@ class NodePage(ShowsFindings, ObjectPage):
         rows = tuple(Row(p.id, p) for p in view.pods)
         parts = [Part(n, f"node/_{n}.html", view) for n in BLOCKS]
         parts[2] = Part("pods", "node/_pods.html", view, rows, "node/_pod_row.html")
+        with self.world() as world:
+            devices = inventory.devices_of_node(world, view.name)
+        parts.insert(3, Part("devices", "node/_devices.html", devices))
         parts.insert(1, self.findings_about(self.kind, self.object_key))
         return view.name, parts, 200
 

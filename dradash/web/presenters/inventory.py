@@ -13,11 +13,13 @@ from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.structured import ledger
 from dradash.scheduling.structured.devices import DeviceID
 from dradash.scheduling.structured.ledger import CounterUse, PoolState, Published
+from dradash.scheduling.structured.ledgerpages import Found, Wanted
 from dradash.web.presenters.deviceclaim import attributes_of, device_taint_text
 from dradash.web.presenters.words import Chip, claim_href, device_href, node_href, pod_href, pool_href, row_id
 
 HOLDERS: Final = 5  # of one device that a row names
 ATTRIBUTES: Final = 4
+ON_NODE: Final = 100
 
 HOLDS: Final = {
     ledger.FREE: Chip("Free", "good", "check", "No claim holds it"),
@@ -87,6 +89,7 @@ class PoolRow(msgspec.Struct, frozen=True):
     width: float  # per cent of its devices that are held
     nodes: tuple[tuple[str, str], ...]
     more_nodes: int
+    where: str  # in words, where no node is named
 
 
 def bars(uses: Iterable[CounterUse]) -> tuple[Bar, ...]:
@@ -150,6 +153,30 @@ def device_row(world: World, one: Published, state: PoolState) -> DeviceRow:
     )
 
 
+class NodeDevices(msgspec.Struct, frozen=True):
+    """Devices of the node's own pools; those that selectors bring are not among them. served: there are slices at all,
+    or there may be."""
+
+    name: str
+    rows: tuple[DeviceRow, ...]
+    total: int
+    taken: int
+    served: bool
+
+
+def devices_of_node(world: World, name: str) -> NodeDevices:
+    inventory = world.cluster.inventory
+    found = Found(inventory, Wanted(node=name))
+    rows = found.rows(0, found.count)
+    return NodeDevices(
+        name=name,
+        rows=tuple(device_row(world, one, state) for state, one in rows[:ON_NODE]),
+        total=len(rows),
+        taken=sum(one.id in inventory.held_devices for _, one in rows),
+        served=bool(inventory.slices) or getattr(world.sync.get("resourceslices"), "state", "") == "synced",
+    )
+
+
 def pool_row(world: World, state: PoolState) -> PoolRow:
     inventory = world.cluster.inventory
     devices, taken, nodes = state.devices, ledger.taken_in(inventory, state), state.nodes
@@ -169,7 +196,14 @@ def pool_row(world: World, state: PoolState) -> PoolRow:
         width=round(100 * taken / devices, 1) if devices else 0.0,
         nodes=tuple((n, node_href(n)) for n in nodes[:2]),
         more_nodes=max(0, len(nodes) - 2),
+        where=_where(state),
     )
+
+
+def _where(state: PoolState) -> str:
+    if any(s.spec.per_device_node_selection for s in state.slices):
+        return "each device has its own"
+    return "all nodes" if any(s.spec.all_nodes for s in state.slices) else "nodes by label"
 
 
 def why(state: PoolState) -> str:

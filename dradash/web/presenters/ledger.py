@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Final
 
 import msgspec
@@ -97,10 +98,20 @@ def present(world: World, query: Query) -> DevicesView:
         columns=tuple(
             Column(c) for c in ("Device", "Pool", "Driver", "Node", "State", "Held by", "Taints", "What it is")
         ),
-        rows=tuple(device_row(world, one, state) for state, one in rows),
+        rows=_apart([device_row(world, one, state) for state, one in rows]),
         pager=pager,
         known=sum(by_driver.values()),
     )
+
+
+def _apart(rows: list[DeviceRow]) -> tuple[DeviceRow, ...]:
+    """A pool that is invalid may have a name twice; an element's id it must not."""
+    seen: Counter[str] = Counter()
+    found = []
+    for row in rows:
+        found.append(msgspec.structs.replace(row, id=f"{row.id}-{seen[row.id]}") if seen[row.id] else row)
+        seen[row.id] += 1
+    return tuple(found)
 
 
 def _pager(query: Query, total: int) -> Pager:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from typing import Final
+from urllib.parse import urlencode
 
 import msgspec
 
@@ -14,6 +15,7 @@ from dradash.reader.driverstats import Refused
 from dradash.reader.world import World
 from dradash.scheduling.claimfacts import claims_of, class_text, drivers_in_charge, state_of
 from dradash.scheduling.cluster import Cluster
+from dradash.scheduling.generation import Generation
 from dradash.scheduling.places import class_set, places
 from dradash.scheduling.rfc3339 import deletion_asked
 from dradash.scheduling.verdict import Verdict
@@ -21,6 +23,7 @@ from dradash.store.model import HistoryEntry
 from dradash.web.presenters import kubectl
 from dradash.web.presenters.filterwords import asked_labels, words
 from dradash.web.presenters.nodelist import groups_of, pending_verdicts, state_chip, taint_text
+from dradash.web.presenters.poddevices import NODE
 from dradash.web.presenters.query import Option, Pager, Query, options, page_of
 from dradash.web.presenters.steps import as_yaml
 from dradash.web.presenters.words import (
@@ -76,11 +79,15 @@ class ClaimHere(msgspec.Struct, frozen=True):
 
 
 class PodHere(msgspec.Struct, frozen=True):
-    """What a pending pod's verdict says of this node. reason: "" where it fits or was not compared."""
+    """What a pending pod's verdict says of this node. reason: "" where it fits or was not compared.
+
+    funnel: how far this node's devices get for the pod, "" for v1alpha2.
+    """
 
     id: str
     key: str
     href: str
+    funnel: str
     chip: Chip
     reason: str
     plugin: str
@@ -242,7 +249,7 @@ def present(facts: Facts, query: Query, sets: Mapping[str, int]) -> NodeView:
         everywhere=facts.everywhere,
         answers=options(Counter(p.answer for p in with_text), wanted, {a: c.text for a, c in ANSWERS.items()}),
         text=query.get("q"),
-        pods=tuple(_pod(p) for p in shown),
+        pods=tuple(_pod(p, facts.node.name) for p in shown),
         pager=pager,
         pods_known=len(all_pods),
         fit=sum(p.answer == FITS for p in all_pods),
@@ -265,13 +272,15 @@ def _order(pod: _OnNode) -> tuple[int, str, str]:
     return ({FITS: 0, NOT_COMPARED: 2}.get(pod.answer, 1), pod.answer, pod.key)
 
 
-def _pod(pod: _OnNode) -> PodHere:
+def _pod(pod: _OnNode, node: str) -> PodHere:
     verdict = pod.verdict
+    has_funnel = verdict is not None and verdict.generation == Generation.STRUCTURED
     chip = ANSWERS.get(pod.answer, REFUSED)
     return PodHere(
         id=row_id("here", pod.key),
         key=pod.key,
         href=pod_href(pod.key),
+        funnel=f"{pod_href(pod.key)}?{urlencode({NODE: node})}#devices" if has_funnel else "",
         chip=chip,
         reason="" if pod.answer in ANSWERS else cut(pod.answer),
         plugin="" if pod.plugin == "DynamicResources" else pod.plugin,

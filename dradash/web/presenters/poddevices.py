@@ -16,6 +16,7 @@ from dradash.web.presenters.words import Chip, claim_href, device_class_href, de
 NODE: Final = "node"
 SHOWN: Final = 12  # devices of a loss that are named
 KINDS: Final[Mapping[str, str]] = {
+    "devices": "question",
     "class": "question",
     "pool": "chip",
     "free": "box",
@@ -112,7 +113,7 @@ def present(report: DeviceReport | None, query: Query, *, gone: bool = False, no
     if no_node:
         return DevicesView("There is no such node.", node, no_node=True, all_href=all_href)
     if report is None:
-        why = "The pod is gone." if gone else "No claim of the pod waits for devices: all that it has are allocated."
+        why = "The pod is gone." if gone else "No claim of the pod waits for devices."
         return DevicesView(why)
     return DevicesView(
         nothing="",

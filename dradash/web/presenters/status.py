@@ -14,16 +14,18 @@ from dradash.web.presenters import kubectl
 from dradash.web.presenters.words import Chip, href, split, sync_chip
 
 SIMILAR: Final = 8
+_GENERATIONS: Final = (("resourceclasses", "podschedulingcontexts"), ("deviceclasses", "resourceslices"))
 
 
 class UnknownKind(msgspec.Struct, frozen=True):
-    """A kind whose objects the pages cannot count on."""
+    """A kind whose objects the pages cannot count on. expected: the cluster serves the other generation of DRA."""
 
     kind: str
     chip: Chip
     since: float
     error: str
     seen: float = 0.0  # until when it was known
+    expected: bool = False
 
 
 class FreshnessView(msgspec.Struct, frozen=True):
@@ -40,6 +42,10 @@ class FreshnessView(msgspec.Struct, frozen=True):
     overdue_since: float  # ... and since when
     unknown: tuple[UnknownKind, ...]
 
+    @property
+    def missed(self) -> tuple[UnknownKind, ...]:
+        return tuple(kind for kind in self.unknown if not kind.expected)
+
 
 class Similar(msgspec.Struct, frozen=True):
     key: str
@@ -55,6 +61,7 @@ class MissingView(msgspec.Struct, frozen=True):
     chip: Chip  # whether the kind is known at all
     known: bool
     similar: tuple[Similar, ...]
+    plural: str
     malformed: str = ""  # it is (or was) there, but no valid object of its kind: what is wrong with it
     gone: float = 0.0  # it was there, and is deleted since then
 
@@ -65,8 +72,10 @@ def present(freshness: Freshness, sync: Mapping[str, SyncState], cluster: str) -
         for plural in KINDS:
             state = sync.get(plural) or SyncState(plural)
             if state.state != "synced":
+                known = state.seen or state.since
+                expected = is_expected(plural, sync)
                 unknown.append(
-                    UnknownKind(plural, sync_chip(state.state), state.since, state.error, state.seen or state.since)
+                    UnknownKind(plural, sync_chip(state.state), state.since, state.error, known, expected=expected)
                 )
     return FreshnessView(
         cluster=cluster,
@@ -82,6 +91,14 @@ def present(freshness: Freshness, sync: Mapping[str, SyncState], cluster: str) -
         overdue_since=freshness.due_since,
         unknown=tuple(unknown),
     )
+
+
+def is_expected(plural: str, sync: Mapping[str, SyncState]) -> bool:
+    """Whether the kind is not served because the cluster has the other generation of DRA."""
+    if (sync.get(plural) or SyncState(plural)).state != "notServed":
+        return False
+    others = next((_GENERATIONS[1 - i] for i, kinds in enumerate(_GENERATIONS) if plural in kinds), ())
+    return any((sync.get(k) or SyncState(k)).state in ("synced", "stale", "syncing") for k in others)
 
 
 def chip_of(world: World, plural: str) -> Chip:
@@ -100,6 +117,7 @@ def missing(world: World, plural: str, key: str, last: HistoryEntry | None = Non
         command=kubectl.get(plural, namespace, name),
         chip=sync_chip(sync.state),
         known=sync.state == "synced",
+        plural=plural,
         similar=tuple(Similar(k, href(plural, k)) for k in sorted(same_name)[:SIMILAR]),
         malformed=world.cluster.malformed[plural].get(key, "") or _unreadable(plural, last),
         gone=last.at if last is not None and key not in world.cluster.raw[plural] else 0.0,

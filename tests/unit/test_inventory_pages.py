@@ -1,0 +1,256 @@
+"""Device classes, pools, slices and devices over HTTP: pages and REST, filters, what is missing, navigation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from dradash.reader import current
+from dradash.reader.moment import show
+from tests import build
+from tests import builddevices as make
+from tests.scene import Scene
+from tests.unit import html
+
+EVIL = "<b>evil</b>"
+POD = build.pod("train", "ml", claims={"gpu": "one"}, node="node-0")
+TAINT = {"key": "broken", "value": EVIL, "effect": "NoSchedule", "timeAdded": build.CREATED}
+MEMORY = {"memory": {"value": "40Gi"}}
+A100 = 'device.attributes["gpu.example.com"].model == "a100"'
+COUNTERS = [{"name": "set", "counters": {"slots": {"value": "4"}}}]
+TAKES = [{"counterSet": "set", "counters": {"slots": {"value": "3"}}}]
+NODE_SLICE = make.resource_slice(
+    make.device("gpu-0", capacity=MEMORY), make.device("gpu-1", EVIL, taints=[TAINT]), name="local"
+)
+OBJECTS = (
+    *(build.node(f"node-{i}") for i in range(2)),
+    NODE_SLICE,
+    make.resource_slice(make.device("half"), node="node-1", count=2, name="half"),
+    make.resource_slice(make.device("x"), make.device("x"), node="node-1", pool="twice", name="twice"),
+    make.resource_slice(sharedCounters=COUNTERS, count=2, name="rack-counters", pool="rack/a", allNodes=True),
+    make.resource_slice(
+        make.device("part", consumesCounters=TAKES), count=2, name="rack-devices", pool="rack/a", allNodes=True
+    ),
+    make.device_class("gpu", 'device.driver == "gpu.example.com"', A100),
+    make.device_class("fails", 'device.attributes["gpu.example.com"].nothing == 1'),
+    POD,
+    make.claim("one", "ml", devices=[make.result("gpu-0")], reserved_for=[POD]),
+    make.claim("two", "ml", devices=[make.result("part", pool="rack/a"), make.result("gone")]),
+    make.claim("lost", "ml", make.request("gpu", "absent")),
+)
+
+
+@pytest.fixture
+def scene() -> Iterator[Scene]:
+    made = Scene(*OBJECTS)
+    made.look()
+    current.use(made.web)
+    yield made
+    current.use(None)
+
+
+def get(path: str, status: int = 200) -> str:
+    response = Client().get(path)
+    assert response.status_code == status, response.content[:500]
+    text = response.content.decode()
+    assert EVIL not in text
+    return text
+
+
+def ask(path: str) -> Any:
+    response = Client().get("/api/v1" + path)
+    assert response.status_code == 200, response.content
+    return response.json()
+
+
+@pytest.mark.usefixtures("scene")
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/deviceclasses",
+        "/deviceclasses?q=nothing+like+it",
+        "/deviceclasses/gpu",
+        "/deviceclasses/fails",
+        "/pools?state=invalid&sort=-devices",
+        "/pools?q=nothing+like+it",
+        "/pools/gpu.example.com/rack/a",
+        "/pools/gpu.example.com/twice",
+        "/slices?node=node-1&sort=created",
+        "/slices/local",
+        "/devices?state=tainted",
+        "/devices?state=nonsense&page=7",
+        "/devices/gpu.example.com/rack/a/part",
+        "/devices/gpu.example.com/node-0/gone",
+        "/nodes/node-0",
+        "/ns/ml/claims/two",
+    ],
+)
+def test_pages_are_valid_html(path: str) -> None:
+    assert html.read(get(path)).faults == []
+
+
+@pytest.mark.usefixtures("scene")
+def test_a_class_shows_what_each_selector_leaves_and_what_claims_miss() -> None:
+    page = get("/deviceclasses")
+    assert "absent" in page
+    assert "selector fails" in page
+    rows = {r["name"]: r for r in ask("/deviceclasses")["items"]}
+    assert [s["devices"] for s in rows["gpu"]["selectors"]] == [3, 2]
+    assert (rows["gpu"]["devices"], rows["gpu"]["devicesTotal"]) == (2, 3)
+    assert rows["gpu"]["claims"] == {"Allocated": 1, "Reserved": 1}
+    assert rows["fails"]["selectors"][0]["failed"] == 3
+    assert "cannot be evaluated for 3 devices" in get("/deviceclasses/fails")
+
+
+@pytest.mark.usefixtures("scene")
+def test_a_pool_says_why_none_of_its_devices_is_allocated() -> None:
+    rows = {r["pool"]: r for r in ask("/pools")["items"]}
+    assert {pool: (r["state"], r["why"]) for pool, r in rows.items()} == {
+        "node-0": ("usable", None),
+        "node-1": ("incomplete", "1 of 2 slices of generation 1"),
+        "rack/a": ("usable", None),
+        "twice": ("invalid", "duplicate device name x"),
+    }
+    assert [r["pool"] for r in ask("/pools?state=invalid")["items"]] == ["twice"]
+    assert "1 of 2 slices of generation 1" in get("/pools")
+    assert "More than one device is named" in get("/pools/gpu.example.com/twice")
+
+
+@pytest.mark.usefixtures("scene")
+def test_shared_counters_are_told_with_what_is_used_of_them() -> None:
+    pool = ask("/pools/gpu.example.com/rack/a")
+    use = {"counterSet": "set", "name": "slots", "used": "3", "total": "4", "share": 0.75, "error": None}
+    assert pool["counters"] == [use]
+    assert "3 of 4 used" in get("/pools/gpu.example.com/rack/a")
+    assert "3 of 4 used" in get("/devices/gpu.example.com/rack/a/part")
+
+
+@pytest.mark.usefixtures("scene")
+def test_the_ledger_says_who_holds_a_device_and_what_keeps_others_off() -> None:
+    device = ask("/devices/gpu.example.com/node-0/gpu-0")["device"]
+    assert device["state"] == "held"
+    assert [(h["claim"]["key"], h["pods"]) for h in device["holders"]] == [("ml/one", ["ml/train"])]
+    page = get("/devices/gpu.example.com/node-0/gpu-0")
+    assert '<a href="/ns/ml/claims/one">ml/one</a>' in page
+    assert '<a href="/ns/ml/pods/train">train</a>' in page
+    (tainted,) = ask("/devices?state=tainted")["items"]
+    assert (tainted["device"], tainted["taints"][0]["since"]) == ("gpu-1", build.CREATED)
+    assert "Taint" in get("/devices/gpu.example.com/node-0/gpu-1")
+
+
+@pytest.mark.usefixtures("scene")
+def test_a_device_that_is_held_and_not_published_has_a_page() -> None:
+    page = get("/devices/gpu.example.com/node-0/gone")
+    assert "Not published" in page
+    assert "ml/two" in page
+    assert ask("/devices/gpu.example.com/node-0/gone")["device"] is None
+    assert "does not publish this device any more" in get("/ns/ml/claims/two")
+
+
+@pytest.mark.usefixtures("scene")
+def test_what_nobody_publishes_is_missing() -> None:
+    driver = make.DRIVER
+    for path in (f"/pools/{driver}/none", f"/devices/{driver}/none/gpu-0", "/slices/none", "/deviceclasses/no"):
+        get(path, 404)
+        assert Client().get("/api/v1" + path).status_code == 404
+
+
+@pytest.mark.usefixtures("scene")
+def test_a_node_has_its_devices_with_their_holders() -> None:
+    assert "1 of 2 held" in get("/nodes/node-0")
+    node = ask("/nodes/node-0")
+    assert [(d["device"], d["state"]) for d in node["devices"]] == [("gpu-0", "held"), ("gpu-1", "free")]
+    assert node["devicesTotal"] == 2
+
+
+def test_pages_of_the_past_show_what_was_published_and_held_then(scene: Scene) -> None:
+    before = show(scene.now)
+    scene.put(make.claim("one", "ml"), make.resource_slice(make.device("new"), generation=2, name="local"))
+    scene.look()
+    assert "gpu-0" not in get("/pools/gpu.example.com/node-0")
+    assert "gpu-0" in get(f"/pools/gpu.example.com/node-0?at={before}")
+    assert ask(f"/devices/gpu.example.com/node-0/gpu-0?at={before}")["device"]["state"] == "held"
+    get("/devices/gpu.example.com/node-0/gpu-0", 404)
+
+
+def test_what_is_gone_shows_its_last_state(scene: Scene) -> None:
+    scene.delete(NODE_SLICE)
+    scene.delete(make.device_class("fails"))
+    scene.look()
+    assert "This slice is gone" in get("/slices/local")
+    assert ask("/slices/local")["gone"]
+    assert "This class is gone" in get("/deviceclasses/fails")
+    assert ask("/deviceclasses/fails")["gone"]
+
+
+@pytest.mark.usefixtures("scene")
+def test_a_walk_by_cursors_meets_each_device_once() -> None:
+    cursor, met = "", []
+    while True:
+        page = ask(f"/devices?limit=2{cursor}")
+        met += [f"{d['pool']}/{d['device']}" for d in page["items"]]
+        assert page["total"]["count"] == 6
+        if not page["next"]:
+            break
+        cursor = f"&cursor={page['next']}"
+    assert met == ["node-0/gpu-0", "node-0/gpu-1", "node-1/half", "rack/a/part", "twice/x", "twice/x"]
+    downwards = [f"{d['pool']}/{d['device']}" for d in ask("/devices?sort=-device")["items"]]
+    assert downwards[0] == "twice/x"
+    assert Client().get("/api/v1/devices?cursor=nonsense").status_code == 400
+
+
+def sections(page: str) -> list[str]:
+    nav = page.split('aria-label="Sections"', 1)[1].split("</nav>", 1)[0]
+    return [part.split("<", 1)[0] for part in nav.split(">") if part.split("<", 1)[0].strip()]
+
+
+@pytest.mark.parametrize(
+    ("absent", "hidden", "stay"),
+    [
+        (("deviceclasses", "resourceslices"), {"Device classes", "Pools", "Devices"}, {"Classes", "Negotiations"}),
+        (("resourceclasses", "podschedulingcontexts"), {"Classes", "Negotiations"}, {"Device classes", "Devices"}),
+    ],
+)
+def test_sections_of_what_is_not_served_are_in_nobodys_way(
+    absent: tuple[str, ...], hidden: set[str], stay: set[str]
+) -> None:
+    made = Scene(build.node("node-0"))
+    for kind in absent:
+        made.sync(kind, "notServed")
+    made.look()
+    current.use(made.web)
+    shown = set(sections(get("/")))
+    current.use(None)
+    assert not hidden & shown
+    assert stay <= shown
+
+
+@pytest.mark.parametrize("absent", [("deviceclasses", "resourceslices"), ("resourceclasses", "podschedulingcontexts")])
+def test_kinds_of_the_other_generation_are_neither_missed_nor_a_finding(absent: tuple[str, ...]) -> None:
+    made = Scene(build.node("node-0"))
+    for kind in absent:
+        made.sync(kind, "notServed")
+    made.look()
+    made.web.doctor.look(made.now + 900)
+    current.use(made.web)
+    page, doctor = get("/"), get("/doctor")
+    findings = made.web.doctor.report().findings
+    current.use(None)
+    assert "Not known now" not in page
+    assert [f.code for f in findings if f.code == "kind-not-served"] == []
+    assert "kind-not-served" not in doctor
+
+
+def test_a_kind_that_is_missed_is_named() -> None:
+    made = Scene(build.node("node-0"))
+    for kind in ("deviceclasses", "resourceslices", "resourceclasses", "podschedulingcontexts"):
+        made.sync(kind, "notServed")
+    made.look()
+    current.use(made.web)
+    page = get("/")
+    current.use(None)
+    assert "Not known now" in page
+    assert "resourceslices" in page
