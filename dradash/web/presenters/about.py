@@ -23,7 +23,8 @@ HIDDEN: Final = "set, not shown"
 MODELLED: Final = (
     "the DynamicResources plugin of kube-scheduler 1.30, for resource.k8s.io/v1alpha2: every extension point from "
     "PreEnqueue to PostBind, with what it writes",
-    "its queueing hints",
+    "the same of kube-scheduler 1.36, for resource.k8s.io/v1, v1beta2 and v1beta1, with its default feature gates",
+    "the queueing hints of both",
     "the checks NodeUnschedulable, NodeName, TaintToleration and NodeAffinity",
     "the sentences of events and conditions",
 )
@@ -33,7 +34,7 @@ NOT_MODELLED: Final = (
     "scores and preemption",
     "other schedulers, profiles, extenders and plugin arguments",
     "the scheduler's own queue, backoff and assumed pods, which cannot be seen from outside",
-    "structured parameters (resource.k8s.io/v1 and its betas)",
+    "resource.k8s.io/v1alpha3 (Kubernetes 1.31)",
 )
 
 
