@@ -292,6 +292,14 @@ def test_nothing_is_told_before_its_threshold() -> None:
             assert code not in codes(look(*wrong, now=build.NOW + 1, **more)), code
 
 
+def test_a_placed_pod_whose_devices_are_reserved_for_it_lacks_nothing() -> None:
+    held = make.claim("c", devices=[make.result("gpu-0")], reserved_for=[PLACED])
+    around = (make.resource_slice(GPU), make.device_class("gpu"), NODE)
+    assert "scheduler-bypassed" not in codes(look(PLACED, held, *around))
+    others = make.claim("c", devices=[make.result("gpu-0")], reserved_for=[OTHER])
+    assert "scheduler-bypassed" in codes(look(PLACED, others, *around))
+
+
 def test_a_healthy_cluster_has_no_findings() -> None:
     assert look(PLACED, HELD_BY, CLASS, NODE) == []
 

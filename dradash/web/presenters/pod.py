@@ -14,9 +14,9 @@ from dradash.reader.histories import seen_claims, seen_contexts
 from dradash.reader.talks import rules_broken, talk
 from dradash.reader.waits import Since
 from dradash.reader.world import World
+from dradash.scheduling.claimfacts import claims_of, classes_in, drivers_in_charge, flags_of, state_of
 from dradash.scheduling.classic.awaiting import Stage
-from dradash.scheduling.classic.claims import driver_of
-from dradash.scheduling.classic.claimstate import MISSING, claim_flags, claim_state
+from dradash.scheduling.classic.claimstate import MISSING
 from dradash.scheduling.classic.invariants import Invariant
 from dradash.scheduling.classic.negotiation import Negotiation, SeenContext, negotiate
 from dradash.scheduling.doctor.negotiations import id_of
@@ -26,7 +26,7 @@ from dradash.web.presenters import kubectl
 from dradash.web.presenters import nodes as node_groups
 from dradash.web.presenters import steps as pipeline
 from dradash.web.presenters.claim import AllocationView, allocation_view
-from dradash.web.presenters.claims import Consumer, consumers
+from dradash.web.presenters.claims import ClassLink, Consumer, class_links, consumers
 from dradash.web.presenters.words import Actor, Chip, actor, claim_chip, claim_href, href, outcome_chip
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
@@ -42,9 +42,8 @@ class ClaimCard(msgspec.Struct, frozen=True):
     template: str
     chip: Chip
     flags: tuple[str, ...]
-    resource_class: str
-    class_exists: bool
-    driver: str
+    classes: tuple[ClassLink, ...]
+    drivers: tuple[str, ...]
     allocation: AllocationView | None
     reserved: tuple[Consumer, ...]
     key: str  # namespace/name of the claim
@@ -183,20 +182,18 @@ def _cards(world: World, pod: Pod, verdict: Verdict | None) -> list[ClaimCard]:
     for entry in pod.spec.resource_claims:
         ref = judged.get(entry.name)
         name = entry.claim_name or generated.get(entry.name) or (ref.claim if ref else "") or ""
-        claim = world.cluster.claim(pod.namespace, name) if name else None
         key = f"{pod.namespace}/{name}" if name else ""
-        class_name = claim.spec.resource_class_name if claim else (ref.resource_class if ref else "")
+        claim = claims_of(world.cluster).get(key)
         cards.append(
             ClaimCard(
                 name=entry.name,
                 claim=name,
                 href=claim_href(key) if key else "",
                 template=entry.template_name or "",
-                chip=claim_chip(claim_state(claim) if claim else MISSING),
-                flags=claim_flags(claim) if claim else (),
-                resource_class=class_name,
-                class_exists=class_name in world.cluster.classes,
-                driver=driver_of(claim, world.cluster) if claim else (ref.driver if ref else ""),
+                chip=claim_chip(state_of(claim) if claim else MISSING),
+                flags=flags_of(claim) if claim else (),
+                classes=class_links(claim, world.cluster) if claim else (),
+                drivers=drivers_in_charge(claim, world.cluster) if claim else classes_in(ref.driver if ref else ""),
                 allocation=allocation_view(claim, world.cluster) if claim else None,
                 reserved=consumers(claim, world.cluster) if claim else (),
                 key=key,
@@ -284,7 +281,7 @@ def _negotiation(facts: PodFacts, history: PodHistory) -> Negotiation:
     contexts = seen_contexts(history.contexts, facts.pod.uid)
     if not contexts and facts.context is not None:
         contexts = [SeenContext(0.0, facts.context)]  # its history was trimmed: the state is still known
-    drivers = {c.name: c.driver for c in facts.claims}
+    drivers = {c.name: ", ".join(c.drivers) for c in facts.claims}
     told = negotiate(contexts, {name: seen_claims(h) for name, h in history.claims.items()}, drivers)
     # The history that is read ends somewhere; who has watched from the start knows better.
     awaited = (msgspec.structs.replace(m, since=facts.waiting.get((m.stage, m.claim)) or m.since) for m in told.awaited)
