@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
-from dradash.kinds.claim import ResourceClaim
 from dradash.kinds.meta import controller_uid
 from dradash.kinds.pod import Pod
 from dradash.kinds.registry import MalformedObject, decode
@@ -14,6 +13,7 @@ from dradash.kinds.schedulingcontext import PodSchedulingContext
 from dradash.reader.current import Current
 from dradash.reader.waits import Since
 from dradash.reader.world import World
+from dradash.scheduling.claimfacts import AnyClaim, read_claim
 from dradash.store.model import HistoryEntry
 from dradash.store.past import BeforeHistory
 
@@ -62,12 +62,12 @@ def _uid(entry: HistoryEntry) -> str:
         return ""
 
 
-def last_claims(here: Current, keys: Mapping[str, str], at: float | None) -> dict[str, ResourceClaim]:
+def last_claims(here: Current, keys: Mapping[str, str], at: float | None) -> dict[str, AnyClaim]:
     """The last states of claims that are gone. keys: by whatever the caller calls them. at: the moment asked about."""
     found = {}
     for name, key in keys.items():
         states = here.history("resourceclaims", key, math.inf if at is None else at)
         with suppress(MalformedObject):
             if states:
-                found[name] = decode(ResourceClaim, states[-1].object)
+                found[name] = read_claim(states[-1].object)
     return found

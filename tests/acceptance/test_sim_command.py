@@ -50,6 +50,15 @@ def test_a_recording_is_played_and_stays(tmp_path: Path) -> None:
         assert "node-5" in kubectl("get", "pods", "-n", "team-b", "-o", "wide")
 
 
+def test_a_scenario_of_structured_parameters_serves_their_kinds(tmp_path: Path) -> None:
+    config = tmp_path / "kubeconfig"
+    with sim(config, "--scenario", "structured-single", "--speed", "10"):
+        kubectl = Kubectl(tmp_path, config)
+        until(lambda: "Running" in kubectl("get", "pods", "-n", "team-a"), 20, "a pod that runs")
+        assert "gpu.example.com" in kubectl("get", "resourceslices")
+        assert "delete-protection" in kubectl("get", "resourceclaims.v1.resource.k8s.io", "-A", "-o", "yaml")
+
+
 @pytest.mark.parametrize(
     ("options", "line"),
     [

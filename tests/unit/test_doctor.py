@@ -26,6 +26,7 @@ from dradash.scheduling.rfc3339 import seconds
 from dradash.scheduling.verdict import ActsNext, Agreement, Outcome, Verdict
 from dradash.store.model import SyncState
 from tests import build
+from tests import builddevices as make
 from tests.unit.test_dependencies import KINDS, random_object
 
 LATER = build.NOW + 3600.0
@@ -67,6 +68,7 @@ OTHER = build.pod("other", claims={"gpu": "c"})
 CLASS = build.resource_class()
 NODE = build.node("node-0", labels={"zone": "a"})
 PENDING = build.claim("c")
+GPU = make.device("gpu-0")
 ALLOCATED = build.claim("c", allocation=build.allocation("node-0"))
 HELD_BY = build.claim("c", allocation=build.allocation("node-0"), reserved_for=[P])
 FINISHED = build.pod("p", claims={"gpu": "c"}, node="node-0", phase="Succeeded")
@@ -185,6 +187,33 @@ CASES: dict[str, tuple[tuple[build.Obj, ...], tuple[build.Obj, ...], dict[str, A
         (P, PENDING, CLASS, build.context(P, potential=["node-0"], unsuitable={"gpu": []})),
         {},
     ),
+    "pool-incomplete": ((make.resource_slice(GPU, count=2),), (make.resource_slice(GPU),), {}),
+    "pool-invalid": ((make.resource_slice(GPU, GPU),), (make.resource_slice(GPU),), {}),
+    "selector-fails": (
+        (make.resource_slice(GPU), make.device_class("gpu", 'device.attributes["gpu.example.com"].nothing == 1')),
+        (make.resource_slice(GPU), make.device_class("gpu", 'device.attributes["gpu.example.com"].model == "a100"')),
+        {},
+    ),
+    "class-matches-no-device": (
+        (make.resource_slice(GPU), make.device_class("gpu", 'device.driver == "other"')),
+        (make.resource_slice(GPU), make.device_class("gpu", 'device.driver == "gpu.example.com"')),
+        {},
+    ),
+    "device-vanished": (
+        (make.resource_slice(GPU), make.claim("c", devices=[make.result("gone")])),
+        (make.resource_slice(GPU), make.claim("c", devices=[make.result("gpu-0")])),
+        {},
+    ),
+    "device-allocated-twice": (
+        tuple(make.claim(n, devices=[make.result("gpu-0")]) for n in "cd"),
+        tuple(make.claim(n, devices=[make.result("gpu-0", adminAccess=n == "d")]) for n in "cd"),
+        {},
+    ),
+    "reserved-for-full": (
+        (make.claim("c", devices=[make.result("gpu-0")], reserved_for=[build.pod(f"p{i}") for i in range(256)]),),
+        (make.claim("c", devices=[make.result("gpu-0")], reserved_for=[build.pod(f"p{i}") for i in range(255)]),),
+        {},
+    ),
 }  # fmt: skip
 
 
@@ -261,6 +290,14 @@ def test_nothing_is_told_before_its_threshold() -> None:
     for code, (wrong, _, more) in CASES.items():
         if RULES[code].threshold:
             assert code not in codes(look(*wrong, now=build.NOW + 1, **more)), code
+
+
+def test_a_placed_pod_whose_devices_are_reserved_for_it_lacks_nothing() -> None:
+    held = make.claim("c", devices=[make.result("gpu-0")], reserved_for=[PLACED])
+    around = (make.resource_slice(GPU), make.device_class("gpu"), NODE)
+    assert "scheduler-bypassed" not in codes(look(PLACED, held, *around))
+    others = make.claim("c", devices=[make.result("gpu-0")], reserved_for=[OTHER])
+    assert "scheduler-bypassed" in codes(look(PLACED, others, *around))
 
 
 def test_a_healthy_cluster_has_no_findings() -> None:

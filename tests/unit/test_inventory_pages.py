@@ -159,6 +159,14 @@ def test_what_nobody_publishes_is_missing() -> None:
 
 
 @pytest.mark.usefixtures("scene")
+def test_a_pods_claims_are_there_with_their_classes_and_drivers() -> None:
+    page = get("/ns/ml/pods/train").split('id="claims-title"', 1)[1]
+    assert '<a href="/deviceclasses/gpu">gpu</a>' in page
+    assert '<a href="/drivers/gpu.example.com">gpu.example.com</a>' in page
+    assert "Missing" not in page.split("</section>", 1)[0]
+
+
+@pytest.mark.usefixtures("scene")
 def test_a_node_has_its_devices_with_their_holders() -> None:
     assert "1 of 2 held" in get("/nodes/node-0")
     node = ask("/nodes/node-0")

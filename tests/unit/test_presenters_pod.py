@@ -111,7 +111,7 @@ def test_each_claim_is_shown_with_what_it_resolves_to() -> None:
         verdicts=(build.verdict(POD, claims=(ref,)),),
     )
     gpu, nic = shown(world).claims
-    assert (gpu.chip.text, gpu.href, gpu.class_exists) == ("Reserved", "/ns/default/claims/c", True)
+    assert (gpu.chip.text, gpu.href, gpu.classes[0].exists) == ("Reserved", "/ns/default/claims/c", True)
     assert gpu.allocation is not None
     assert gpu.allocation.nodes == ("node-0",)
     assert (nic.chip.text, nic.claim, nic.template) == ("Missing", "", "t")

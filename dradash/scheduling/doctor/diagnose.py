@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from dradash.scheduling.doctor import claims, classes, negotiations, pods, references, templates, watch
+from dradash.scheduling.doctor import claims, classes, devices, negotiations, pods, references, templates, watch
 from dradash.scheduling.doctor.exam import Exam
 from dradash.scheduling.doctor.finding import Finding, Severity
 from dradash.scheduling.doctor.rules import RULES
@@ -19,6 +19,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     pods.check,
     claims.check,
     classes.check,
+    devices.check,
     negotiations.check,
 )
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from dradash.kinds.pod import Pod
+from dradash.scheduling.claimfacts import claims_of
 from dradash.scheduling.claimname import claim_name
-from dradash.scheduling.classic.claims import is_reserved_for_pod
 from dradash.scheduling.doctor.exam import Exam, created, identity
 from dradash.scheduling.doctor.finding import Finding, Ref
 from dradash.scheduling.doctor.lasting import BLOCKED, DISAGREES, VERDICTS
@@ -58,7 +58,7 @@ def _bypassed(exam: Exam, pod: Pod) -> Iterator[Finding]:
 
 def _claims(exam: Exam, pod: Pod) -> list[str]:
     names = (claim_name(pod, e).name for e in pod.spec.resource_claims)
-    return [f"{pod.namespace}/{n}" for n in names if n and f"{pod.namespace}/{n}" in exam.cluster.claims]
+    return [f"{pod.namespace}/{n}" for n in names if n and f"{pod.namespace}/{n}" in claims_of(exam.cluster)]
 
 
 def _lacks(exam: Exam, pod: Pod, index: int) -> str:
@@ -69,13 +69,17 @@ def _lacks(exam: Exam, pod: Pod, index: int) -> str:
         return f"its claim “{entry.name}” was not created"
     if name.name is None:
         return ""
-    claim = exam.cluster.claim(pod.namespace, name.name)
+    claim = claims_of(exam.cluster).get(f"{pod.namespace}/{name.name}")
     if claim is None:
         malformed = exam.exists("resourceclaims", f"{pod.namespace}/{name.name}")
         return "" if malformed else f"its claim {name.name} does not exist"
     if claim.status.allocation is None:
         return f"its claim {name.name} is not allocated"
-    return "" if is_reserved_for_pod(pod, claim) else f"its claim {name.name} is not reserved for it"
+    return (
+        ""
+        if any(r.uid == pod.uid for r in claim.status.reserved_for)
+        else f"its claim {name.name} is not reserved for it"
+    )
 
 
 def _blocked(exam: Exam, pod: Pod, verdict: Verdict) -> Iterator[Finding]:

@@ -8,10 +8,10 @@ from typing import Final
 import msgspec
 from django.utils.html import format_html, format_html_join
 
-from dradash.kinds.claim import ResourceClaim
 from dradash.reader import current, topics
 from dradash.reader.before import last_claims, world_before
 from dradash.reader.devicereports import DeviceReports
+from dradash.scheduling.claimfacts import AnyClaim
 from dradash.scheduling.generation import Generation
 from dradash.store.model import VERDICTS, HistoryEntry
 from dradash.web.fragments import Fragment, Part, Row, element
@@ -114,7 +114,7 @@ class PodPage(ShowsFindings, ObjectPage):
         told = frozenset(f.id for f in self.about("pods", key))
         return pod.present(facts, history, sets, names, told)
 
-    def _facts(self, last: HistoryEntry | None, left: Mapping[str, ResourceClaim] = {}) -> pod.PodFacts | None:
+    def _facts(self, last: HistoryEntry | None, left: Mapping[str, AnyClaim] = {}) -> pod.PodFacts | None:
         here, key = current.get(), self.object_key
         if last is not None:
             with world_before(here, last.at, self.at) as (before, _):

@@ -7,7 +7,6 @@ from typing import Final
 
 import msgspec
 
-from dradash.kinds.claim import ResourceClaim
 from dradash.kinds.pod import Pod
 from dradash.kinds.registry import MalformedObject, decode
 from dradash.kinds.schedulingcontext import PodSchedulingContext
@@ -15,9 +14,10 @@ from dradash.reader.histories import seen_claims, seen_contexts
 from dradash.reader.talks import rules_broken, talk
 from dradash.reader.waits import Since
 from dradash.reader.world import World
+from dradash.scheduling.claimfacts import AnyClaim, claims_of, classes_in, drivers_in_charge, flags_of, state_of
 from dradash.scheduling.classic.awaiting import Stage
-from dradash.scheduling.classic.claims import driver_of, no_claim
-from dradash.scheduling.classic.claimstate import MISSING, claim_flags, claim_state
+from dradash.scheduling.classic.claims import no_claim
+from dradash.scheduling.classic.claimstate import MISSING
 from dradash.scheduling.classic.invariants import Invariant
 from dradash.scheduling.classic.negotiation import Negotiation, SeenContext, negotiate
 from dradash.scheduling.doctor.negotiations import id_of
@@ -28,7 +28,7 @@ from dradash.web.presenters import kubectl
 from dradash.web.presenters import nodes as node_groups
 from dradash.web.presenters import steps as pipeline
 from dradash.web.presenters.claim import AllocationView, allocation_view
-from dradash.web.presenters.claims import Consumer, consumers
+from dradash.web.presenters.claims import ClassLink, Consumer, class_links, consumers
 from dradash.web.presenters.words import Actor, Chip, actor, claim_chip, claim_href, cut, href, outcome_chip
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
@@ -46,9 +46,8 @@ class ClaimCard(msgspec.Struct, frozen=True):
     template: str
     chip: Chip
     flags: tuple[str, ...]
-    resource_class: str
-    class_exists: bool
-    driver: str
+    classes: tuple[ClassLink, ...]
+    drivers: tuple[str, ...]
     allocation: AllocationView | None
     reserved: tuple[Consumer, ...]
     key: str  # namespace/name of the claim
@@ -156,7 +155,7 @@ def gather(
     last: HistoryEntry | None = None,
     waits: Since | None = None,
     now: float = 0.0,
-    left: Mapping[str, ResourceClaim] = {},
+    left: Mapping[str, AnyClaim] = {},
 ) -> PodFacts | None:
     """None when there is no such pod. `last`: the last state of a pod that is gone; `world` is then of just before.
 
@@ -194,17 +193,16 @@ def missing(facts: PodFacts) -> dict[str, str]:
     return {c.name: c.key for c in facts.claims if c.key and c.chip == claim_chip(MISSING)}
 
 
-def _cards(world: World, pod: Pod, verdict: Verdict | None, left: Mapping[str, ResourceClaim]) -> list[ClaimCard]:
+def _cards(world: World, pod: Pod, verdict: Verdict | None, left: Mapping[str, AnyClaim]) -> list[ClaimCard]:
     generated = {s.name: s.resource_claim_name for s in pod.status.resource_claim_statuses}
     judged = {c.name: c for c in verdict.claims} if verdict else {}
     cards = []
     for entry in pod.spec.resource_claims:
         ref = judged.get(entry.name)
         name = entry.claim_name or generated.get(entry.name) or (ref.claim if ref else "") or ""
-        there = world.cluster.claim(pod.namespace, name) if name else None
-        claim = there or left.get(entry.name)
         key = f"{pod.namespace}/{name}" if name else ""
-        class_name = claim.spec.resource_class_name if claim else (ref.resource_class if ref else "")
+        there = claims_of(world.cluster).get(key)
+        claim = there or left.get(entry.name)
         cards.append(
             ClaimCard(
                 name=entry.name,
@@ -213,11 +211,10 @@ def _cards(world: World, pod: Pod, verdict: Verdict | None, left: Mapping[str, R
                 template=entry.template_name or "",
                 chip=DONE
                 if claim and not there
-                else claim_chip(claim_state(claim) if claim else no_claim(key, world.cluster)),
-                flags=claim_flags(there) if there else (),
-                resource_class=class_name,
-                class_exists=class_name in world.cluster.raw["resourceclasses"],
-                driver=driver_of(claim, world.cluster) if claim else (ref.driver if ref else ""),
+                else claim_chip(state_of(claim) if claim else no_claim(key, world.cluster)),
+                flags=flags_of(there) if there else (),
+                classes=class_links(claim, world.cluster) if claim else (),
+                drivers=drivers_in_charge(claim, world.cluster) if claim else classes_in(ref.driver if ref else ""),
                 allocation=allocation_view(claim, world.cluster) if claim else None,
                 reserved=consumers(claim, world.cluster) if claim else (),
                 key=key,
@@ -309,7 +306,7 @@ def _negotiation(facts: PodFacts, history: PodHistory) -> Negotiation:
     contexts = seen_contexts(history.contexts, facts.pod.uid)
     if not contexts and facts.context is not None:
         contexts = [SeenContext(0.0, facts.context)]  # its history was trimmed: the state is still known
-    drivers = {c.name: c.driver for c in facts.claims}
+    drivers = {c.name: ", ".join(c.drivers) for c in facts.claims}
     told = negotiate(contexts, {name: seen_claims(h) for name, h in history.claims.items()}, drivers)
     # The history that is read ends somewhere; who has watched from the start knows better.
     awaited = (msgspec.structs.replace(m, since=facts.waiting.get((m.stage, m.claim)) or m.since) for m in told.awaited)
