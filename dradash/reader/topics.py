@@ -61,13 +61,15 @@ def _of_context(applied: Applied, _: Cluster) -> set[str]:
 
 
 def _of_node(_: Applied, __: Cluster) -> set[str]:
-    return {NODES, CLASSES, DEVICES}
+    return {NODES, CLASSES}
 
 
 def _of_claim(applied: Applied, cluster: Cluster) -> set[str]:
     key = applied.change.key
     pods = {pod(p) for p in cluster.pods_by_claim.members(key)}
-    lists = {PODS, CLAIMS, NEGOTIATIONS, NODES, CLASSES, DRIVERS, DEVICES}
+    lists = {PODS, CLAIMS, NEGOTIATIONS, NODES, CLASSES, DRIVERS}
+    if any(isinstance(c, deviceclaim.ResourceClaim) for c in (applied.old, applied.new)):
+        lists.add(DEVICES)
     return {*lists, claim(key), *pods, *_reserving(applied, cluster), *_sharing(applied, cluster)}
 
 
