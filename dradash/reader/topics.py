@@ -60,8 +60,8 @@ def _of_context(applied: Applied, _: Cluster) -> set[str]:
     return {NEGOTIATIONS, DRIVERS, NODES, pod(applied.change.key)}
 
 
-def _of_node(_: Applied, cluster: Cluster) -> set[str]:
-    return {NODES, CLASSES, *({DEVICES} if cluster.inventory.slices else ())}
+def _of_node(_: Applied, __: Cluster) -> set[str]:
+    return {NODES, CLASSES}
 
 
 def _of_claim(applied: Applied, cluster: Cluster) -> set[str]:

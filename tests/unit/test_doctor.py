@@ -300,6 +300,15 @@ def test_a_placed_pod_whose_devices_are_reserved_for_it_lacks_nothing() -> None:
     assert "scheduler-bypassed" in codes(look(PLACED, others, *around))
 
 
+def test_claims_with_structured_parameters_are_idle_held_and_reserved_for_the_gone_as_well() -> None:
+    devices = [make.result("gpu-0")]
+    assert "allocated-idle" in codes(look(make.claim("c", devices=devices)))
+    assert "reserved-for-gone" in codes(look(make.claim("c", devices=devices, reserved_for=[P])))
+    assert "reserved-for-gone" not in codes(look(make.claim("c", devices=devices, reserved_for=[P]), P))
+    deleting = make.claim("c", deletionTimestamp=at(0), finalizers=["resource.kubernetes.io/delete-protection"])
+    assert "deletion-held" in codes(look(deleting))
+
+
 def test_a_healthy_cluster_has_no_findings() -> None:
     assert look(PLACED, HELD_BY, CLASS, NODE) == []
 

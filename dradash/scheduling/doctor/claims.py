@@ -4,26 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dradash.kinds import deviceclaim
 from dradash.kinds.claim import IMMEDIATE, ConsumerReference, ResourceClaim
+from dradash.scheduling.claimfacts import BETWEEN, AnyClaim, claims_of, class_text, drivers_in_charge
 from dradash.scheduling.classic.claims import driver_of
 from dradash.scheduling.doctor import lasting
 from dradash.scheduling.doctor.exam import Exam, count, created, identity
 from dradash.scheduling.doctor.finding import Finding, Ref
 from dradash.scheduling.rfc3339 import deletion_asked
 
+Consumer = ConsumerReference | deviceclaim.ConsumerReference
+
 
 def check(exam: Exam) -> Iterator[Finding]:
     idle_before = exam.now - exam.thresholds.idle
     pods_known = "pods" in exam.readable
-    for claim in exam.cluster.claims.values():
+    for claim in claims_of(exam.cluster).values():
         status = claim.status
+        classic = claim if isinstance(claim, ResourceClaim) else None
         if claim.metadata.deletion_timestamp is not None:
             yield from _held(exam, claim, pods_known=pods_known)
-        elif status.deallocation_requested:
-            yield from _late(exam, claim, "deallocation-unanswered", exam.thresholds.deallocate)
+        elif classic is not None and classic.status.deallocation_requested:
+            yield from _late(exam, classic, "deallocation-unanswered", exam.thresholds.deallocate)
         elif status.allocation is None:
-            if claim.spec.allocation_mode == IMMEDIATE:
-                yield from _late(exam, claim, "immediate-unallocated", exam.thresholds.immediate)
+            if classic is not None and classic.spec.allocation_mode == IMMEDIATE:
+                yield from _late(exam, classic, "immediate-unallocated", exam.thresholds.immediate)
         elif not status.reserved_for:
             since = _since(exam, claim, lasting.IDLE)
             if since <= idle_before:
@@ -31,13 +36,13 @@ def check(exam: Exam) -> Iterator[Finding]:
         if status.reserved_for:
             if pods_known:
                 yield from _gone(exam, claim)
-            if lasting.is_overshared(claim):
-                yield _overshared(exam, claim)
+            if classic is not None and lasting.is_overshared(classic):
+                yield _overshared(exam, classic)
 
 
 def _about(
     exam: Exam,
-    claim: ResourceClaim,
+    claim: AnyClaim,
     code: str,
     sentence: str,
     since: float,
@@ -51,12 +56,12 @@ def _about(
         (Ref("resourceclaims", claim.key), *objects),
         since,
         namespace=claim.namespace,
-        resource_class=claim.spec.resource_class_name,
-        driver=driver_of(claim, exam.cluster),
+        resource_class=class_text(claim),
+        driver=BETWEEN.join(drivers_in_charge(claim, exam.cluster)),
     )
 
 
-def _idle(exam: Exam, claim: ResourceClaim, since: float) -> Finding:
+def _idle(exam: Exam, claim: AnyClaim, since: float) -> Finding:
     """There may be thousands of these, and nearly all are as they were."""
     known = exam.memo.get(("allocated-idle", claim.key))
     if known is not None and known[0] is claim and known[1] == since:
@@ -67,7 +72,7 @@ def _idle(exam: Exam, claim: ResourceClaim, since: float) -> Finding:
     return finding
 
 
-def _since(exam: Exam, claim: ResourceClaim, mark: str) -> float:
+def _since(exam: Exam, claim: AnyClaim, mark: str) -> float:
     return exam.lasts("resourceclaims", claim.key, mark) or created(claim)
 
 
@@ -85,7 +90,7 @@ def _late(exam: Exam, claim: ResourceClaim, code: str, least: float) -> Iterator
     yield _about(exam, claim, code, sentence, since, tuple(Ref("pods", p) for p in pods))
 
 
-def _held(exam: Exam, claim: ResourceClaim, *, pods_known: bool) -> Iterator[Finding]:
+def _held(exam: Exam, claim: AnyClaim, *, pods_known: bool) -> Iterator[Finding]:
     since = deletion_asked(claim.metadata) or created(claim)
     if not exam.for_longer(since, exam.thresholds.deleting):
         return
@@ -104,7 +109,7 @@ def _held(exam: Exam, claim: ResourceClaim, *, pods_known: bool) -> Iterator[Fin
     )
 
 
-def _consumer_state(exam: Exam, claim: ResourceClaim, ref: ConsumerReference) -> str:
+def _consumer_state(exam: Exam, claim: AnyClaim, ref: Consumer) -> str:
     if not _is_pod(ref):
         return "not watched"
     key = exam.cluster.pods_by_uid.get(ref.uid)
@@ -119,11 +124,11 @@ def _consumer_state(exam: Exam, claim: ResourceClaim, ref: ConsumerReference) ->
     return "finished" if exam.cluster.pods[key].is_finished else "exists"
 
 
-def _is_pod(ref: ConsumerReference) -> bool:
+def _is_pod(ref: Consumer) -> bool:
     return ref.resource == "pods" and not ref.api_group
 
 
-def _gone(exam: Exam, claim: ResourceClaim) -> Iterator[Finding]:
+def _gone(exam: Exam, claim: AnyClaim) -> Iterator[Finding]:
     for ref in claim.status.reserved_for:
         state = _consumer_state(exam, claim, ref)
         if state not in ("gone", "finished"):

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
+from dradash.kinds import deviceclaim
 from dradash.kinds.claim import ResourceClaim
 from dradash.kinds.pod import Pod
 from dradash.kinds.resourceclass import ResourceClass
@@ -52,14 +53,8 @@ def marks(obj: Any) -> Iterator[str]:
     """obj: the kind's struct or a Verdict; None: it is malformed."""
     if obj is None:
         yield MALFORMED
-    elif isinstance(obj, ResourceClaim):
-        if is_idle(obj):
-            yield IDLE
-        if is_overshared(obj):
-            yield SEVERAL
-        if obj.status.deallocation_requested and obj.metadata.deletion_timestamp is None:
-            yield RETURNING
-        yield from (reserved(ref.uid) for ref in obj.status.reserved_for)
+    elif isinstance(obj, ResourceClaim | deviceclaim.ResourceClaim):
+        yield from _of_claim(obj)
     elif isinstance(obj, Pod):
         if obj.is_finished:
             yield FINISHED
@@ -70,6 +65,20 @@ def marks(obj: Any) -> Iterator[str]:
             yield BLOCKED
     elif isinstance(obj, ResourceClass):
         yield filters(obj)
+
+
+def _of_claim(claim: ResourceClaim | deviceclaim.ResourceClaim) -> Iterator[str]:
+    yield from (reserved(ref.uid) for ref in claim.status.reserved_for)
+    if isinstance(claim, deviceclaim.ResourceClaim):
+        if claim.status.allocation and not claim.status.reserved_for and not claim.metadata.deletion_timestamp:
+            yield IDLE
+        return
+    if is_idle(claim):
+        yield IDLE
+    if is_overshared(claim):
+        yield SEVERAL
+    if claim.status.deallocation_requested and claim.metadata.deletion_timestamp is None:
+        yield RETURNING
 
 
 class Lasting:
