@@ -179,7 +179,8 @@ def _watch(endpoint: Endpoint, ask: Ask, request: HttpRequest, *, lines: bool) -
         allowed = tuple(p.name for p in endpoint.params if p.name not in NOT_WATCHED)
         raise Refusal(BAD_PARAMETER, f"{why}: leave out {', '.join(wrong)}", allowed)
     since = ask.params.get("since")
-    if since is None and _NUMBER.fullmatch(resumed := request.headers.get("Last-Event-ID", "")):
+    # An EventSource that comes back asks with the address it began with: where it was is in the header alone.
+    if _NUMBER.fullmatch(resumed := request.headers.get("Last-Event-ID", "")):
         since = int(resumed)
     watch = watching.begin(endpoint, ask, since)
     kind = NDJSON if lines else "text/event-stream; charset=utf-8"

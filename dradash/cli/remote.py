@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from datetime import datetime
 from typing import Any, Final
 
 import yaml
@@ -114,7 +115,7 @@ def get(args: Namespace) -> int:
         sys.stderr.write(f"no {args.resource} found\n")
         return 0
     wide = args.output == "wide"
-    now = time.time()
+    now = _moment(args.at)
     table = [titles(args.resource, wide=wide), *(cells(args.resource, row, now, wide=wide) for row in rows)]
     sizes, style = widths(table), Style.of(sys.stdout, os.environ)
     sys.stdout.writelines(f"{line(row, sizes, style)}\n" for row in table)
@@ -123,6 +124,14 @@ def get(args: Namespace) -> int:
         least = "" if total["exact"] else "at least "
         sys.stderr.write(f"{len(rows)} of {least}{total['count']} shown; --limit shows more\n")
     return 0
+
+
+def _moment(at: str) -> float:
+    """What ages count to, in Unix seconds: the moment asked about, which the server has understood by now, or now."""
+    try:
+        return datetime.fromisoformat(at).timestamp() if at else time.time()
+    except ValueError:
+        return time.time()
 
 
 def _dump(value: Any, output: str) -> None:
@@ -148,7 +157,7 @@ def describe(args: Namespace) -> int:
         return _failed(error, "describe")
     if args.output == "text":
         style = Style.of(sys.stdout, os.environ)
-        sys.stdout.write(described(detail, verdict, negotiation, time.time(), style))
+        sys.stdout.write(described(detail, verdict, negotiation, _moment(args.at), style))
     else:
         _dump(detail | {"verdict": verdict, "negotiation": negotiation}, args.output)
     return 0

@@ -116,6 +116,10 @@ async def test_server_sent_events_carry_the_revision_as_id(scene: Scene) -> None
     again: Any = await AsyncClient().get(f"{ROOT}/pods?watch=1", headers={"last-event-id": "3"})
     assert (await anext(again.__aiter__())).startswith(b"id: 3\n")
     await again.streaming_content.aclose()
+    # A browser comes back with the address that it began with.
+    back: Any = await AsyncClient().get(f"{ROOT}/pods?watch=1&since=1", headers={"last-event-id": "3"})
+    assert (await anext(back.__aiter__())).startswith(b"id: 3\n")
+    await back.streaming_content.aclose()
 
 
 @pytest.mark.parametrize("given", ["²", "3x", "-1", "9" * 30])

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import deque
 
 import pytest
+from django.test import Client
 
 from dradash.metrics import tally
-from dradash.reader import series, topics
+from dradash.reader import current, series, topics
 from dradash.reader.histories import claim_life
+from dradash.reader.moment import show
 from dradash.reader.observations import Observations
 from dradash.scheduling import claimfacts
 from dradash.scheduling.classic.claimstate import ClaimState
@@ -22,6 +24,7 @@ from dradash.web.presenters import claims, diff, found, overview
 from dradash.web.presenters.query import Query
 from tests import build
 from tests import builddevices as make
+from tests.scene import Scene
 
 NODES = [build.node(f"node-{i}") for i in range(3)]
 POD = build.pod("train", "ml", claims={"gpu": "two"})
@@ -269,3 +272,19 @@ def test_a_search_finds_device_classes_and_slices() -> None:
 def test_a_state_of_a_claim_is_read_in_the_generation_that_it_was_written_in() -> None:
     assert claimfacts.state_of(claimfacts.read_claim(build.raw(TWO))) is ClaimState.RESERVED
     assert claimfacts.state_of(claimfacts.read_claim(build.raw(OLD))) is ClaimState.ALLOCATED
+
+
+@pytest.mark.parametrize("path", ["/", "/claims", "/classes", "/negotiations", "/drivers", "/search?q=train", "/about"])
+def test_kinds_of_the_other_generation_are_missed_on_no_page(path: str) -> None:
+    scene = Scene(*NODES, POD, make.device_class("gpu"), TWO)
+    for kind in ("resourceclasses", "podschedulingcontexts"):
+        scene.sync(kind, "notServed", error="the API server does not serve it")
+    scene.look()
+    current.use(scene.web)
+    try:
+        for asked in (path, f"{path}{'&' if '?' in path else '?'}at={show(scene.now)}"):
+            page = Client().get(asked).content.decode()
+            for words in ("As last seen", "Not known then", "Not known now", "There may be", "Not known:</b>"):
+                assert words not in page, (asked, words)
+    finally:
+        current.use(None)

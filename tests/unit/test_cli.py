@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -25,6 +26,7 @@ from dradash.cli.style import Style, safe
 from dradash.cli.tables import TABLES, age
 from dradash.conf import from_environ
 from dradash.reader import current
+from dradash.reader.moment import show
 from tests import build
 from tests.scene import Scene
 
@@ -327,6 +329,15 @@ def test_get_wide_shows_more_and_json_and_yaml_everything(capsys: pytest.Capture
     as_yaml = yaml.safe_load(run(capsys, "get", "pods", "-o", "yaml")[1])
     assert as_json == as_yaml
     assert {row["name"] for row in as_json["items"]} == {"train", "lost"}
+
+
+@pytest.mark.usefixtures("bridge")
+def test_ages_of_a_past_moment_count_to_it(capsys: pytest.CaptureFixture[str]) -> None:
+    at = show(build.NOW + 100)
+    for words in (("get", "pods"), ("describe", "pod", "ml/train")):
+        status, out, err = run(capsys, *words, "--at", at)
+        assert status == 0, err
+        assert not re.search(r"\b\d+[hd]\b", out)  # the scene's time is long over
 
 
 def test_filters_are_the_apis_own(bridge: Bridge, capsys: pytest.CaptureFixture[str]) -> None:

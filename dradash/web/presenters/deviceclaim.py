@@ -115,7 +115,7 @@ def _alternative(request: Request, cluster: Cluster, chosen: Iterable[str]) -> A
         name=request.name,
         class_name=request.class_name,
         class_href=device_class_href(request.class_name),
-        class_exists=request.class_name in cluster.device_classes,
+        class_exists=request.class_name in cluster.raw["deviceclasses"],  # a malformed one is there too
         wants=wants(request),
         selectors=tuple(s.cel.expression if s.cel else "(unknown kind of selector)" for s in request.selectors),
         more=tuple(more),

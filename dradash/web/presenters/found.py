@@ -33,6 +33,7 @@ from dradash.web.presenters.search import (
     Sought,
     parse,
 )
+from dradash.web.presenters.status import is_expected
 from dradash.web.presenters.words import Chip, claim_chip, claim_href, href, outcome_chip, pod_href, split
 
 PARAMS: Final = frozenset({"q", "kind"})
@@ -143,7 +144,9 @@ def present(
         if fitting:
             groups.append(_group(world, kind, fitting, SHOWN_OF_ONE if only == kind else SHOWN, query))
     groups.sort(key=lambda g: g[0])
-    unknown = tuple(k for k in LABELS if (s := world.sync.get(k)) is not None and s.state != "synced")
+    unknown = tuple(
+        k for k in LABELS if k in world.sync and world.sync[k].state != "synced" and not is_expected(k, world.sync)
+    )
     exact = _gone(world, sought, kept) if departed is None else _departed(departed)
     return FoundView(text, True, sum(g.count for _, g in groups), tuple(g for _, g in groups), exact, unknown)
 

@@ -16,6 +16,7 @@ from dradash.scheduling.classic.claimstate import ClaimState
 from dradash.scheduling.verdict import Outcome, Verdict
 from dradash.store.model import SYNC, Change, SyncState
 from dradash.web.presenters.pods import SETTLED, UNJUDGED, needs_a_person
+from dradash.web.presenters.status import is_expected
 from dradash.web.presenters.words import (
     Actor,
     Chip,
@@ -132,7 +133,8 @@ def is_known(sync: SyncState | None) -> bool:
 
 def _totals(world: World, pending: dict[str, Verdict | None], negotiations: int) -> Totals:
     def known(kind: str, count: int) -> int | None:
-        return count if is_known(world.sync.get(kind)) else None
+        # A kind of the other generation is not there: of it there is none.
+        return count if is_known(world.sync.get(kind)) or is_expected(kind, world.sync) else None
 
     stuck = sum(v is not None and needs_a_person(v) for v in pending.values())
     return Totals(
