@@ -125,6 +125,8 @@ def _matches(item: Item, ask: Ask) -> bool:
         return False
     if (node := given.get("node")) and node not in (item.pod.spec.node_name, verdict.node if verdict else ""):
         return False
+    if (who := given.get("who")) and not (verdict and verdict.waits_for(who)):
+        return False
     if "waiting" in given and not (verdict and 0 < verdict.since <= ask.now - given["waiting"]):
         return False
     text = given.get("q", "").casefold()
@@ -286,6 +288,7 @@ FILTERS: Final = (
     params.text("class", "Only pods with a claim of this ResourceClass.", "gpu"),
     params.text("driver", "Only pods with a claim of this driver.", "gpu.example.com"),
     params.text("node", "Only pods that are bound to this node, or would be.", "node-1"),
+    params.text("who", "Only pods whose `actsNext.who` is this; person: only a person can help.", "driver"),
     params.duration("waiting", "Only pods whose verdict has been the same for at least so long."),
     params.text("q", "Only pods whose key or sentence contains this text.", "train"),
 )

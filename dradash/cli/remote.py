@@ -60,6 +60,7 @@ def _add_filters(parser: ArgumentParser) -> None:
         ("severity", "only findings of this severity"),
         ("code", "only findings with this code"),
         ("class", "only with this ResourceClass"),
+        ("who", "only pods for which this one must act next (driver, admin, ...; person: only a person can help)"),
         ("driver", "only with this driver"),
         ("node", "only with this node"),
     ):

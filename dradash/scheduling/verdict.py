@@ -106,6 +106,9 @@ class ClaimRef(Base, frozen=True, kw_only=True):
     state: str = ""
 
 
+PERSON: Final = "person"
+
+
 class ActsNext(Base, frozen=True, kw_only=True):
     """Who must move for this pod to get on.
 
@@ -175,6 +178,12 @@ class Verdict(Base, frozen=True, kw_only=True):
 
     def step(self, point: str) -> Step:
         return next(s for s in self.steps if s.point == point)
+
+    def waits_for(self, who: str) -> bool:
+        """Whether this one (as in ActsNext.who) must act next; PERSON: nobody but a person can help."""
+        if who != PERSON:
+            return self.acts_next.who == who
+        return self.acts_next.who in ("admin", "nobody") and self.outcome not in (Outcome.BOUND, Outcome.TERMINATING)
 
     @property
     def reason_texts(self) -> tuple[str, ...]:

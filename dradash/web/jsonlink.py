@@ -29,7 +29,7 @@ def _same(*names: str) -> dict[str, str]:
 _NAMED: Final = r"/ns/(?P<namespace>[^/]+)/"
 _RULES: Final = (
     _Rule("/", "/stats"),
-    _Rule("/pods", "/pods", _same("namespace", "outcome", "reason", "class", "q", "sort")),
+    _Rule("/pods", "/pods", _same("namespace", "outcome", "reason", "class", "who", "q", "sort")),
     _Rule(_NAMED + "pods/(?P<name>[^/]+)", "/pods/{namespace}/{name}"),
     _Rule(_NAMED + "pods/(?P<name>[^/]+)/nodes", "/pods/{namespace}/{name}/verdict/nodes"),
     _Rule("/claims", "/claims", _same("namespace", "state", "class", "driver", "q", "sort")),

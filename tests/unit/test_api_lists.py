@@ -66,6 +66,8 @@ def test_pods_carry_codes_beside_the_schedulers_own_words() -> None:
         ("driver=gpu.example.com", ["train"]),
         ("node=node-0", ["train"]),
         ("waiting=1s", ["new", "train"]),
+        ("who=claim+controller", ["new"]),
+        ("who=admin", []),
         ("sort=pod", ["new", "train"]),
         ("sort=-pod", ["train", "new"]),
     ],

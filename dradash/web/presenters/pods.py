@@ -15,7 +15,7 @@ from dradash.kinds.pod import Pod
 from dradash.reader.trails import WINDOW, Mark
 from dradash.reader.world import World
 from dradash.scheduling.claimfacts import classes_in
-from dradash.scheduling.verdict import Outcome, Verdict
+from dradash.scheduling.verdict import PERSON, Outcome, Verdict
 from dradash.web.presenters.charts import across, steps
 from dradash.web.presenters.query import Column, Option, Pager, Query, Sorting, columns, options, page_of, sorted_by
 from dradash.web.presenters.words import (
@@ -33,7 +33,6 @@ from dradash.web.presenters.words import (
 )
 
 PARAMS: Final = frozenset({"ns", "outcome", "reason", "class", "who", "q", "sort", "page"})
-PERSON: Final = "person"  # of the who filter: whoever nobody but a person can help
 ANY: Final = "any"  # of the outcome filter: bound and terminating pods as well
 UNJUDGED: Final = "NotJudged"
 SETTLED: Final = frozenset({Outcome.BOUND, Outcome.TERMINATING})
@@ -165,13 +164,11 @@ def classes_of(verdict: Verdict | None) -> set[str]:
 
 
 def _acts(item: Item, who: str) -> bool:
-    if item.verdict is None:
-        return False
-    return needs_a_person(item.verdict) if who == PERSON else item.verdict.acts_next.who == who
+    return item.verdict is not None and item.verdict.waits_for(who)
 
 
 def needs_a_person(verdict: Verdict) -> bool:
-    return verdict.acts_next.who in ("admin", "nobody") and verdict.outcome not in SETTLED
+    return verdict.waits_for(PERSON)
 
 
 def _filters(items: list[Item], matching: list[Item], query: Query) -> PodFilters:
