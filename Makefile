@@ -27,7 +27,7 @@ up: $(VENV)/.run-installed
 
 # pytest's summary is the last line of the output.
 test: $(VENV)/.dev-installed
-	@CHROMIUM="$$(.ci/chromium)" && KUBECTL="$$(.ci/kubectl)" && PROMTOOL="$$(.ci/promtool)" && export CHROMIUM KUBECTL PROMTOOL && $(BIN)/python -m pytest $(ARGS)
+	@.ci/tests $(BIN)/python $(ARGS)
 
 lint: $(VENV)/.dev-installed
 	$(BIN)/ruff check .
