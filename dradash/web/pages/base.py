@@ -155,7 +155,7 @@ class Page(abc.ABC):
             banner = self._banner_then(banner, freshness)
             bar = Part("freshness", "_past.html", timetravel.past_bar(self.at, self.query, now, banner, compared))
         title, parts, code = self._parts_at(now)
-        unknown = {kind.kind: kind for kind in banner.missed}
+        unknown = {kind.kind: kind for kind in banner.unknown}
         return Shown(title, (bar, *self._timeline(now), *parts), code, self.carried, unknown, self.at)
 
     def _banner_then(self, banner: FreshnessView, freshness: Freshness) -> FreshnessView:
