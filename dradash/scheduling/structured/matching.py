@@ -6,17 +6,14 @@ Devices that look the same to an expression are asked about once, however many t
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from functools import lru_cache
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
-from dradash.scheduling.structured.cel import CompileError, RuntimeFault, compile_selector, variables
+from dradash.scheduling.structured.cel import CompileError, compile_selector
 from dradash.scheduling.structured.inventory import Inventory
 from dradash.scheduling.structured.ledger import PoolState, Published, devices_in, pool_states
-from dradash.scheduling.structured.reading import is_readable, values_seen
-
-_KEPT: Final = 65_536  # answers of expressions about devices
+from dradash.scheduling.structured.selection import answer_of
 
 
 class Left(msgspec.Struct, frozen=True):
@@ -53,40 +50,12 @@ def match(one: Published, chain: Iterable[str]) -> Match:
     return Match(matches=True)
 
 
-class _Look:
-    """A device, compared by what the expression sees of it."""
-
-    __slots__ = ("_key", "one")
-
-    def __init__(self, one: Published, key: Hashable) -> None:
-        self.one, self._key = one, key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Look) and self._key == other._key
-
-
 def _ask(expression: str, one: Published) -> bool | str:
     """The answer, or the words of the failure."""
     try:
-        reads = compile_selector(expression).reads
+        return answer_of(expression, one.id.driver, one.device)
     except CompileError as error:
         return str(error)
-    driver, device = one.id.driver, one.device
-    if not is_readable(device):
-        return _answer.__wrapped__(expression, _Look(one, None))
-    seen = values_seen(driver, device, reads) if reads else ()
-    return _answer(expression, _Look(one, (driver, device.allow_multiple_allocations, seen)))
-
-
-@lru_cache(maxsize=_KEPT)
-def _answer(expression: str, look: _Look) -> bool | str:
-    try:
-        return compile_selector(expression).matches(variables(look.one.id.driver, look.one.device))
-    except RuntimeFault as fault:
-        return str(fault)
 
 
 def leaves(inventory: Inventory, chain: tuple[str, ...]) -> tuple[int, list[Left]]:

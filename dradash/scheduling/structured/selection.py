@@ -30,7 +30,7 @@ class Answers:
         key = (expression, id(candidate.device))
         answer = self._answers.get(key)
         if answer is None:
-            answer = self._answers[key] = _answer(expression, candidate)
+            answer = self._answers[key] = answer_of(expression, candidate.id.driver, candidate.device)
         if isinstance(answer, str):
             raise RuntimeFault(answer)
         return answer
@@ -40,10 +40,12 @@ KEPT: Final = 50_000
 _known: dict[tuple[str, Hashable], bool | str] = {}
 
 
-def _answer(expression: str, candidate: Candidate) -> bool | str:
-    """The answer, or the words of the fault."""
+def answer_of(expression: str, driver: str, device: Device) -> bool | str:
+    """The answer, or the words of the fault. Devices that look the same to the expression are asked about once.
+
+    Raises CompileError.
+    """
     selector = compile_selector(expression)
-    device, driver = candidate.device, candidate.id.driver
     if not is_readable(device):
         return _evaluated(selector, driver, device)
     seen = (driver, device.allow_multiple_allocations, values_seen(driver, device, selector.reads))
