@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
+import abc
+from typing import Any, ClassVar, Final
 
 from dradash.reader import topics
+from dradash.reader.world import World
 from dradash.scheduling.structured.devices import DeviceID
 from dradash.store.model import HistoryEntry
 from dradash.web.fragments import Part, Row
@@ -13,20 +15,38 @@ from dradash.web.pages.findings import ShowsFindings
 from dradash.web.presenters import deviceclasses, ledger, pools, slices, status
 
 
-class DeviceClassesPage(Page):
+class _ListPage(Page):
+    """A list with its filters. folder: of its templates."""
+
+    heading: ClassVar[str]
+    folder: ClassVar[str]
+
+    def topics(self) -> frozenset[str]:
+        return frozenset({topics.DEVICES})
+
+    @abc.abstractmethod
+    def present(self, world: World) -> Any:
+        """A view with `rows`, each with its id."""
+
+    def parts(self) -> tuple[str, list[Part], int]:
+        with self.world() as world:
+            view = self.present(world)
+        rows = tuple(Row(r.id, r) for r in view.rows)
+        found = Part("list", f"{self.folder}/_list.html", view, rows, f"{self.folder}/_row.html")
+        return self.heading, [Part("filters", f"{self.folder}/_filters.html", view), found], 200
+
+
+class DeviceClassesPage(_ListPage):
     template = "deviceclasses/page.html"
     params = deviceclasses.PARAMS
     section = "deviceclasses"
+    heading, folder = "Device classes", "deviceclasses"
 
     def topics(self) -> frozenset[str]:
         return frozenset({topics.DEVICES, topics.PODS})
 
-    def parts(self) -> tuple[str, list[Part], int]:
-        with self.world() as world:
-            view = deviceclasses.present(world, self.query)
-        rows = tuple(Row(r.id, r) for r in view.rows)
-        found = Part("list", "deviceclasses/_list.html", view, rows, "deviceclasses/_row.html")
-        return "Device classes", [Part("filters", "deviceclasses/_filters.html", view), found], 200
+    def present(self, world: World) -> deviceclasses.DeviceClassesView:
+        return deviceclasses.present(world, self.query)
 
 
 DEVICE_CLASS_BLOCKS: Final = ("headline", "selectors", "pods", "object")
@@ -54,20 +74,14 @@ class DeviceClassPage(ShowsFindings, ObjectPage):
             return deviceclasses.detail(world, self.object_key, last)
 
 
-class PoolsPage(Page):
+class PoolsPage(_ListPage):
     template = "pools/page.html"
     params = pools.PARAMS
     section = "pools"
+    heading, folder = "Pools", "pools"
 
-    def topics(self) -> frozenset[str]:
-        return frozenset({topics.DEVICES})
-
-    def parts(self) -> tuple[str, list[Part], int]:
-        with self.world() as world:
-            view = pools.present(world, self.query)
-        rows = tuple(Row(r.id, r) for r in view.rows)
-        found = Part("list", "pools/_list.html", view, rows, "pools/_row.html")
-        return "Pools", [Part("filters", "pools/_filters.html", view), found], 200
+    def present(self, world: World) -> pools.PoolsView:
+        return pools.present(world, self.query)
 
 
 POOL_BLOCKS: Final = ("headline", "slices", "devices")
@@ -91,20 +105,14 @@ class PoolPage(Page):
         return pool, [Part(n, f"pool/_{n}.html", view) for n in POOL_BLOCKS], 200
 
 
-class SlicesPage(Page):
+class SlicesPage(_ListPage):
     template = "slices/page.html"
     params = slices.PARAMS
     section = "pools"
+    heading, folder = "Slices", "slices"
 
-    def topics(self) -> frozenset[str]:
-        return frozenset({topics.DEVICES})
-
-    def parts(self) -> tuple[str, list[Part], int]:
-        with self.world() as world:
-            view = slices.present(world, self.query)
-        rows = tuple(Row(r.id, r) for r in view.rows)
-        found = Part("list", "slices/_list.html", view, rows, "slices/_row.html")
-        return "Slices", [Part("filters", "slices/_filters.html", view), found], 200
+    def present(self, world: World) -> slices.SlicesView:
+        return slices.present(world, self.query)
 
 
 SLICE_BLOCKS: Final = ("headline", "devices", "object")
@@ -132,20 +140,14 @@ class SlicePage(ShowsFindings, ObjectPage):
             return slices.detail(world, self.object_key, last)
 
 
-class DevicesPage(Page):
+class DevicesPage(_ListPage):
     template = "devices/page.html"
     params = ledger.PARAMS
     section = "devices"
+    heading, folder = "Devices", "devices"
 
-    def topics(self) -> frozenset[str]:
-        return frozenset({topics.DEVICES})
-
-    def parts(self) -> tuple[str, list[Part], int]:
-        with self.world() as world:
-            view = ledger.present(world, self.query)
-        rows = tuple(Row(r.id, r) for r in view.rows)
-        found = Part("list", "devices/_list.html", view, rows, "devices/_row.html")
-        return "Devices", [Part("filters", "devices/_filters.html", view), found], 200
+    def present(self, world: World) -> ledger.DevicesView:
+        return ledger.present(world, self.query)
 
 
 DEVICE_BLOCKS: Final = ("headline", "holders", "about")
