@@ -18,6 +18,7 @@ from dradash.supervisor.probes import Notification, Probe
 
 LINE_LIMIT: Final = 64 * 1024  # bytes; a longer line is shown in pieces
 TAIL: Final = 20  # lines kept for the report on a crash
+GROUP_LIMIT: Final = 1.0  # seconds; death by SIGKILL takes milliseconds, more on a busy machine
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,6 +132,18 @@ class Child:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
 
+    async def _group_gone(self) -> None:
+        """Wait until what it started is dead too: killed is not gone, and the next start may want its ports.
+
+        Where nobody reaps orphans (a container without an init) their zombies stay in the group: hence the limit.
+        """
+        assert self._process is not None  # noqa: S101 - started
+        with contextlib.suppress(ProcessLookupError, PermissionError, TimeoutError):
+            async with asyncio.timeout(GROUP_LIMIT):
+                while True:
+                    os.killpg(self._process.pid, 0)
+                    await asyncio.sleep(0.005)
+
     async def stop(self, timeout: float) -> bool:  # noqa: ASYNC109 - the deadline is part of the order of stopping
         """SIGTERM, then after `timeout` seconds SIGKILL. True when it ended in time."""
         started = time.monotonic()
@@ -146,6 +159,7 @@ class Child:
         self.kill_group()
         if self._process is not None:
             await self._process.wait()
+            await self._group_gone()
         if self._pump is not None:
             self._pump.cancel()
         if self._pipe is not None:
