@@ -111,7 +111,13 @@ METRICS: Final = {
             WORKERS,
             "Watch events since the leader began.",
         ),
-        Metric("dradash_informer_relists_total", COUNTER, ("kind",), WORKERS, "Lists since the leader began."),
+        Metric(
+            "dradash_informer_relists_total",
+            COUNTER,
+            ("kind",),
+            WORKERS,
+            "Whole lists after the first one, since the leader began.",
+        ),
         Metric(
             "dradash_informer_malformed_total",
             COUNTER,

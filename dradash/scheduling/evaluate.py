@@ -51,9 +51,14 @@ def evaluate(
         return Evaluation(replace(verdict, sentence=MIXED, acts_next=ActsNext(who="admin", what=what)), {})
     if (wrong := unreadable(pod, cluster)) is not None:
         return Evaluation(_unread(verdict, cluster, *wrong), {})
-    chance = Seed.of(seed or pod.uid)
+    return _attempted(verdict, pod, cluster, Seed.of(seed or pod.uid), keep_selected=keep_selected, now=now)
+
+
+def _attempted(
+    verdict: Verdict, pod: Pod, cluster: Cluster, chance: Seed, *, keep_selected: bool, now: float
+) -> Evaluation:
     attempt: ClassicAttempt | StructuredAttempt
-    if generation is Generation.STRUCTURED:
+    if verdict.generation == Generation.STRUCTURED:
         attempt = StructuredAttempt(pod, cluster, chance, now=now).run()
         mover = structured_acts_next(attempt)
     else:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -149,3 +151,31 @@ def test_a_python_that_is_too_old_is_named(machine: Machine) -> None:
     )
     assert made.returncode == 1
     assert "needs Python 3.11 or newer and python3 is Python 3.9.2" in made.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_of_the_tests_that_is_interrupted_leaves_none_of_them(number: signal.Signals, tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    pids = tmp_path / "pids"
+    os.mkfifo(pids)
+    python.write_text(
+        f"#!{sys.executable}\nimport os, signal\n"
+        f"with open({str(pids)!r}, 'w') as told:\n    print(os.getpid(), file=told)\nsignal.pause()\n"
+    )
+    python.chmod(0o755)
+    tools = dict.fromkeys(("CHROMIUM", "KUBECTL", "PROMTOOL"), "/bin/true")
+    run = subprocess.Popen(
+        [ROOT / ".ci/tests", python],
+        env={**os.environ, **tools},
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    both: list[int] = []
+    while len(both) < 2:
+        both += [int(line) for line in pids.read_text().split()]
+    os.killpg(run.pid, number)
+    assert run.wait(timeout=60) == 130
+    for pid in both:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)

@@ -14,7 +14,7 @@ from dradash.scheduling.evaluate import evaluate
 from dradash.scheduling.reasons import codes_of
 from dradash.scheduling.status import Code
 from dradash.scheduling.verdict import Evaluation, Outcome, StepState, Verdict
-from tests import build
+from tests import build, builddevices
 
 NOT_HELPFUL = "preemption: 0/{n} nodes are available: {n} Preemption is not helpful for scheduling."
 
@@ -41,6 +41,15 @@ def test_every_step_is_there_in_order_reached_or_not() -> None:
     ]  # fmt: skip
     assert result.step("PreEnqueue").code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
     assert {s.state for s in result.steps[1:]} == {StepState.NOT_REACHED}
+
+
+def test_of_a_pod_with_structured_claims_scores_are_prepared_before_they_are_given() -> None:
+    result = verdict(POD, builddevices.claim("claim"), *THREE)
+    assert [s.point for s in result.steps] == [
+        "PreEnqueue", "PreFilter", "Filter", "PostFilter", "PreScore", "Score",
+        "Reserve", "PreBind", "PostBind", "Unreserve",
+    ]  # fmt: skip
+    assert [s.point for s in result.steps if s.state is StepState.NOT_IN_VERSION] == ["PreScore", "PostBind"]
 
 
 def test_an_absent_claim_blocks_before_the_queue_and_somebody_must_create_it() -> None:

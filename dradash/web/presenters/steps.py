@@ -8,6 +8,7 @@ import msgspec
 import yaml
 
 from dradash.scheduling.effects import Effect
+from dradash.scheduling.generation import Generation
 from dradash.scheduling.status import Code
 from dradash.scheduling.verdict import Choice, Outcome, Step, StepState, Verdict
 from dradash.web.presenters import kubectl
@@ -25,6 +26,12 @@ PURPOSE: Final = {
     "Unreserve": "Give back what was taken",
     "PreBind": "Reserve the claims for the pod",
     "PostBind": "Clean up after binding",
+}
+STRUCTURED_PURPOSE: Final = PURPOSE | {
+    "PreScore": "Prepare the scores",
+    "Score": "Which of the nodes are best?",
+    "Reserve": "Take a node, and devices on it",
+    "PreBind": "Allocate the claims and reserve them for the pod",
 }
 
 
@@ -79,7 +86,8 @@ def present(verdict: Verdict | None) -> tuple[StepView, ...]:
     if verdict is None:
         return ()
     last = _deciding(verdict.steps)
-    return tuple(_step(s, decided=s is last) for s in verdict.steps)
+    purpose = STRUCTURED_PURPOSE if verdict.generation == Generation.STRUCTURED else PURPOSE
+    return tuple(_step(s, purpose.get(s.point, ""), decided=s is last) for s in verdict.steps)
 
 
 def _deciding(steps: tuple[Step, ...]) -> Step | None:
@@ -88,10 +96,10 @@ def _deciding(steps: tuple[Step, ...]) -> Step | None:
     return next(refusing, None)
 
 
-def _step(step: Step, *, decided: bool) -> StepView:
+def _step(step: Step, purpose: str, *, decided: bool) -> StepView:
     return StepView(
         point=step.point,
-        purpose=PURPOSE.get(step.point, ""),
+        purpose=purpose,
         chip=step_chip(step),
         plugin=step.plugin,
         reasons=tuple(cut(r) for r in step.reasons),
