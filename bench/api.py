@@ -47,6 +47,7 @@ PATHS: Final = (
     "/api/v1/changes?limit=1000",
     "/api/v1/stats",
     "/api/v1/lookup?namespace=team-0&pod=job-0",
+    "/metrics",
 )
 
 

@@ -188,7 +188,7 @@ def test_every_request_is_answered_as_the_document_says(server: str, tmp_path: P
         [*command, *options, "--request-timeout=10", "--no-color"],
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=280,
         check=False,
         cwd=tmp_path,
     )
