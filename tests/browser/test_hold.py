@@ -73,9 +73,9 @@ def test_what_is_held_back_is_counted(browser: Browser, show: Show) -> None:
     page = site.open(browser, "/changes")
     rows = page.locator("main .stream tbody tr")
     rows.last.locator("th a").focus()
-    site.scene.put(build.node("come"))
+    site.scene.put(build.namespace("come"))  # which changes no verdict
     expect(page.locator(".held")).to_contain_text(re.compile(r"^1 new row, held"))
-    site.scene.put(build.node("come-too"))
+    site.scene.put(build.namespace("come-too"))
     expect(page.locator(".held")).to_contain_text(re.compile(r"^2 new rows, held"))
     page.close()
 
