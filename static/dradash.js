@@ -1,5 +1,6 @@
 // What HTML cannot do: say whether the page is live, count ages on, copy, remember the theme. Everything works without
-// it, only not live. place.js keeps the reader's place while blocks are replaced; keys.js is the keyboard.
+// it, only not live. place.js keeps the reader's place while blocks are replaced, hold.js a row that is read; keys.js is
+// the keyboard.
 (function () {
   'use strict'
 

@@ -242,6 +242,7 @@
   document.addEventListener('htmx:oobBeforeSwap', function (event) {
     var target = event.detail.target
     var active = document.activeElement
+    if (!event.detail.shouldSwap) return // the list is held (hold.js)
     // A form in use is left alone: only its counts would be newer.
     if (target.contains(active) && active.closest('form.filters')) {
       event.detail.shouldSwap = false

@@ -52,7 +52,7 @@ class Shown(msgspec.Struct, frozen=True):
     parts: tuple[Part, ...]
     status: int = 200
     carried: Mapping[str, str] = {}  # parameters that stay in every link (carry.py)
-    unknown: Mapping[str, Any] = {}  # plural -> what is to be said of a kind that cannot be read, for each template
+    kinds: Mapping[str, Mapping[str, Any]] = {}  # what is to be said of kinds, for each template, by plural
     at: float | None = None  # the moment that ages count to, in Unix seconds; None: now, and they count on
 
 
@@ -116,7 +116,7 @@ def _block(part: Part, shown: Shown) -> Block:
     rows: dict[str, str] = {
         r.id: carry(render_to_string(part.row_template, {"row": r.data, "moment": moment}), carried) for r in part.rows
     }
-    known = {"view": part.data, "moment": moment, "unknown": shown.unknown}
+    known = {"view": part.data, "moment": moment, **shown.kinds}
     context = known | {"rows": mark_safe(_ROWS)}  # noqa: S308 - a constant
     shell = carry(render_to_string(part.template, context), carried)
     elements = format_html_join("", '<tr id="{}">{}</tr>', ((i, mark_safe(h)) for i, h in rows.items()))  # noqa: S308 - rendered by a template

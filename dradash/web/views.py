@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import time
-from typing import Any
+from functools import cache
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.template.loader import render_to_string
+from django.urls import URLPattern, get_resolver
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views import View
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -26,6 +29,7 @@ from dradash.web.pages.pods import NodesPage
 
 RENDER_TIMEOUT = 30.0  # seconds
 MOMENT = "moment"  # what somebody typed into the form that goes to a time
+_PLACE: Final = re.compile(r"<\w+:(\w+)>")  # in a route, for what differs
 
 
 class PageView(View):
@@ -106,7 +110,15 @@ def sign_out(request: HttpRequest) -> HttpResponse:
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001 - a handler
-    return render(request, "404.html", {"path": request.path}, status=404)
+    return render(request, "404.html", {"path": request.path, "addresses": addresses()}, status=404)
+
+
+@cache
+def addresses() -> tuple[str, ...]:
+    """Of the pages of single objects, with words in capitals for what differs: /ns/NAMESPACE/pods/NAME."""
+    patterns = [p for p in get_resolver().url_patterns if isinstance(p, URLPattern)]
+    routes = [str(p.pattern) for p in patterns if "page" in getattr(p.callback, "view_initkwargs", {})]
+    return tuple(f"/{_PLACE.sub(lambda m: m[1].upper(), route)}" for route in routes if _PLACE.search(route))
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001 - a handler

@@ -8,7 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from tests import build, pages
+from tests import build, builddevices, pages
 from tests.browser.conftest import Site
 from tests.pages import PageLine
 from tests.scene import Scene
@@ -67,6 +67,29 @@ def test_axe_finds_nothing_where_there_is_nothing(browser: Browser, show: Show) 
         assert violations(page) == []
     page.goto(site.url + "/nowhere")
     assert violations(page) == []
+    page.close()
+
+
+def test_axe_finds_nothing_on_pages_of_the_generation_that_is_not_served(browser: Browser, show: Show) -> None:
+    scene = Scene(build.pod("train", "ml", claims={"gpu": "gpu"}), builddevices.device_class("broken") | {"spec": 1})
+    for kind in ("resourceclasses", "podschedulingcontexts"):
+        scene.sync(kind, "notServed", error="the API server does not serve it")
+    site = show(scene)
+    page = site.open(browser, "/deviceclasses")
+    expect(page.locator(".malformed")).to_contain_text("broken")
+    for path in ("/deviceclasses", "/classes", "/negotiations", "/classes/gpu"):
+        page.goto(site.url + path)
+        assert in_each_look(page) == {}
+    page.close()
+
+
+def test_axe_finds_nothing_on_a_list_that_is_held(browser: Browser, show: Show) -> None:
+    site = show(pages.scene())
+    page = site.open(browser, "/changes")
+    page.locator("main .stream tbody tr").last.locator("th a").focus()
+    site.scene.put(*(build.node(f"more-{i}") for i in range(60)))
+    expect(page.locator(".held")).to_be_visible()
+    assert in_each_look(page) == {}
     page.close()
 
 

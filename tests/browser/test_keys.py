@@ -37,6 +37,19 @@ def test_search_opens_finds_and_goes_by_key(browser: Browser, site: Site, keys: 
     page.close()
 
 
+def test_a_device_is_found_and_opened_by_key(browser: Browser, site: Site) -> None:
+    page = site.open(browser, "/pods")
+    page.keyboard.press("/")
+    page.keyboard.type("rack/one/gpu-1")
+    expect(page.locator("#search-results")).to_contain_text("Devices")
+    page.keyboard.press("ArrowDown")
+    expect(page.locator("#search-results a.hit").first).to_be_focused()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/devices/gpu.example.com/rack/one/gpu-1")
+    expect(page.locator("h1")).to_contain_text("gpu-1")
+    page.close()
+
+
 def test_escape_closes_the_search_and_gives_the_focus_back(browser: Browser, site: Site) -> None:
     page = site.open(browser, "/pods")
     page.locator("main table a").first.focus()

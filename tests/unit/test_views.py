@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.urls import URLPattern
 
 from dradash.reader import current
 from dradash.store.model import StoreUnavailable
+from dradash.urls import urlpatterns
 from dradash.web.navigation import sections
 from tests import build
 from tests.scene import Scene
@@ -94,6 +96,19 @@ def test_what_is_nowhere_is_a_404_that_says_what_was_looked_for() -> None:
         assert f'<li><a href="{section.path}">{section.label}</a></li>' in get("/nowhere", 404)
 
 
+@pytest.mark.usefixtures("scene")
+def test_what_is_nowhere_is_told_the_addresses_of_all_pages() -> None:
+    page = get("/nowhere", 404)
+    for address in ("/ns/NAMESPACE/pods/NAME", "/deviceclasses/NAME", "/pools/DRIVER/POOL", "/slices/NAME"):
+        assert f"<code>{address}</code>" in page
+    assert "<code>/devices/DRIVER/POOL/DEVICE</code>" in page
+    patterns = [p for p in urlpatterns if isinstance(p, URLPattern)]
+    routes = [str(p.pattern) for p in patterns if "page" in getattr(p.callback, "view_initkwargs", {})]
+    assert len([r for r in routes if "<" in r]) == page.count("<li><code>/")
+    for route in (r for r in routes if "<" not in r):
+        assert f'href="/{route}"' in page
+
+
 def test_what_is_gone_is_shown_as_it_was(scene: Scene) -> None:
     scene.delete(TRAIN)
     scene.delete(HELD)
@@ -142,13 +157,15 @@ def test_hostile_names_and_messages_are_shown_escaped(scene: Scene) -> None:
         assert f"{namespace}/{name}" in world.cluster.pods
     links = [re.findall(r'href="(/ns/[^"]+)"', get(p)) for p in ("/pods?outcome=any", "/claims")]
     found = {link for group in links for link in group if "script" in link}
-    assert len(found) >= 2
+    malformed = {link for link in found if link.startswith("/ns/bad")}
+    assert len(malformed) == 1
+    assert len(found) >= 3
     for path in ("/", "/pods?outcome=any", "/claims", *found):
-        page = get(path)
+        page = get(path, 404 if path in malformed else 200)
         assert "<script>alert" not in page
         assert "<img src=x" not in page
         assert html.read(page).faults == []
-        assert name in "".join(html.read(page).text)
+        assert path in malformed or name in "".join(html.read(page).text)
 
 
 @pytest.mark.usefixtures("scene")

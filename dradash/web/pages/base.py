@@ -145,6 +145,7 @@ class Page(abc.ABC):
         freshness = here.follower.freshness()
         with here.follower.world() as live:
             banner = status.present(freshness, live.sync, settings.DRADASH.cluster)
+            malformed = status.malformed(live)
         bar = Part("freshness", "_freshness.html", banner)
         if freshness.state == "loading":
             return Shown("Loading", (bar, Part("page", "_loading.html", banner)), 503)
@@ -152,19 +153,26 @@ class Page(abc.ABC):
         self._take_the_start()
         if self.at is not None and self.at <= now:
             compared = self.compared_with is not None
-            banner = self._banner_then(banner, freshness)
+            banner, malformed = self._then(banner, freshness)
             bar = Part("freshness", "_past.html", timetravel.past_bar(self.at, self.query, now, banner, compared))
         title, parts, code = self._parts_at(now)
-        unknown = {kind.kind: kind for kind in banner.unknown}
-        return Shown(title, (bar, *self._timeline(now), *parts), code, self.carried, unknown, self.at)
+        kinds: dict[str, Mapping[str, Any]] = {
+            "unknown": {kind.kind: kind for kind in banner.missed},
+            "absent": {kind.kind: kind for kind in banner.absent},
+            "last_seen": {kind.kind: kind for kind in banner.unknown},
+            "malformed": malformed,
+        }
+        return Shown(title, (bar, *self._timeline(now), *parts), code, self.carried, kinds, self.at)
 
-    def _banner_then(self, banner: FreshnessView, freshness: Freshness) -> FreshnessView:
-        """With what could not be read at the moment that is looked at, where there is such a moment."""
+    def _then(
+        self, banner: FreshnessView, freshness: Freshness
+    ) -> tuple[FreshnessView, dict[str, status.MalformedObjects]]:
+        """What could not be read at the moment that is looked at, where there is such a moment."""
         try:
             with self.world() as world:
-                return status.present(freshness, world.sync, settings.DRADASH.cluster)
+                return status.present(freshness, world.sync, settings.DRADASH.cluster), status.malformed(world)
         except (BeforeHistory, StoreUnavailable):
-            return banner  # the page's own parts say so
+            return banner, {}  # the page's own parts say so
 
     def _take_the_start(self) -> None:
         """What is less than a second before history is its start: times are mostly written without the fraction."""

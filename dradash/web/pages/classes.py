@@ -13,6 +13,7 @@ from dradash.web.pages.base import ObjectPage, Page
 from dradash.web.pages.findings import ShowsFindings
 from dradash.web.presenters import classes, drivers
 from dradash.web.presenters.overview import is_known
+from dradash.web.presenters.status import is_expected
 
 
 class ClassesPage(Page):
@@ -85,6 +86,7 @@ class DriversPage(Page):
         return "Drivers", [filters, Part("list", "drivers/_list.html", view, rows, "drivers/_row.html")], 200
 
 
+NAMING_DRIVERS: Final = (classes.KIND, "resourceslices")
 DRIVER_BLOCKS: Final = ("headline", "durations", "debts", "refused", "pods")
 
 
@@ -100,7 +102,7 @@ class DriverPage(ShowsFindings):
         with self.world() as world, follower.world():
             stats = follower.observations.drivers
             view = drivers.detail(world, stats, name, self.now(), here.waits(self.at))
-            known = is_known(world.sync.get(classes.KIND))
+            known = all(is_known(world.sync.get(k)) or is_expected(k, world.sync) for k in NAMING_DRIVERS)
         if view is None:
             return f"No driver {name}", [Part("page", "driver/_missing.html", {"name": name, "known": known})], 404
         headline, *blocks = [Part(n, f"driver/_{n}.html", view) for n in DRIVER_BLOCKS]

@@ -1,11 +1,11 @@
-"""What a search finds: pods, claims, templates, nodes, classes, drivers, namespaces; best first, a few of each kind."""
+"""What a search finds, of objects, drivers, pools and devices: best first, a few of each kind."""
 
 from __future__ import annotations
 
 import heapq
-import re
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -16,25 +16,47 @@ from dradash.reader.alertlabels import Found
 from dradash.reader.world import World
 from dradash.scheduling.claimfacts import claims_of, state_of
 from dradash.scheduling.cluster import Cluster
+from dradash.scheduling.structured import ledger
 from dradash.scheduling.structured.claimstate import drivers_of
+from dradash.scheduling.structured.devices import DeviceID
+from dradash.scheduling.structured.pools import PoolID
+from dradash.web.presenters import founddevices
 from dradash.web.presenters.go import target
+from dradash.web.presenters.inventory import HOLDS
+from dradash.web.presenters.inventory import POOLS as POOL_CHIPS
 from dradash.web.presenters.query import Query
+from dradash.web.presenters.rank import EXACT, part_of, rank
 from dradash.web.presenters.search import (
     CLAIMS,
     CLASSES,
     CONTEXTS,
     DEVICE_CLASSES,
+    DEVICES,
     DRIVERS,
     NAMESPACES,
     NODES,
+    PARTS,
     PODS,
+    POOLS,
     SLICES,
     TEMPLATES,
     Sought,
     parse,
 )
 from dradash.web.presenters.status import is_expected
-from dradash.web.presenters.words import Chip, claim_chip, claim_href, href, outcome_chip, pod_href, split
+from dradash.web.presenters.words import (
+    Chip,
+    claim_chip,
+    claim_href,
+    device_href,
+    href,
+    outcome_chip,
+    pod_href,
+    pool_href,
+    split,
+)
+
+T = TypeVar("T")
 
 PARAMS: Final = frozenset({"q", "kind"})
 SHOWN: Final = 8  # of each kind
@@ -48,10 +70,10 @@ LABELS: Final = {
     CLASSES: "Classes",
     DEVICE_CLASSES: "Device classes",
     SLICES: "Resource slices",
+    POOLS: "Pools",
+    DEVICES: "Devices",
     DRIVERS: "Drivers",
 } | {NAMESPACES: "Namespaces"}
-# How well something fits; less is better. A uid or a label that was named leaves nothing to rank.
-EXACT, BEGINS, PART_BEGINS, WITHIN, ELSEWHERE = range(5)
 
 
 class Hit(msgspec.Struct, frozen=True):
@@ -142,7 +164,13 @@ def present(
             continue
         fitting = _fitting(kind, haystacks.of(kind, objects), sought)
         if fitting:
-            groups.append(_group(world, kind, fitting, SHOWN_OF_ONE if only == kind else SHOWN, query))
+            groups.append(_group(kind, len(fitting), fitting, query, partial(_hit, world, kind, text=text)))
+    for kind in PARTS:
+        if (sought.kind and sought.kind != kind) or (only and only != kind):
+            continue
+        parts = founddevices.fitting(world.cluster.inventory, sought, kind, _shown(kind, query))
+        if parts.count:
+            groups.append(_group(kind, parts.count, parts.best, query, partial(_part, world)))
     groups.sort(key=lambda g: g[0])
     unknown = tuple(
         k for k in LABELS if k in world.sync and world.sync[k].state != "synced" and not is_expected(k, world.sync)
@@ -191,10 +219,10 @@ def _drivers(cluster: Cluster) -> dict[str, KubeObject]:
 
 # --- fitting ---------------------------------------------------------------------------------------------------------
 
-_Fit = tuple[int, int, str, _Entry]  # rank, length of the name, key
+_Fit = tuple[int, int, str, T]  # rank, length of the name, key
 
 
-def _fitting(kind: str, entries: Iterable[tuple[str, _Entry]], sought: Sought) -> list[_Fit]:
+def _fitting(kind: str, entries: Iterable[tuple[str, _Entry]], sought: Sought) -> list[_Fit[_Entry]]:
     """One quick pass for each thing that was asked for, over what the ones before have left."""
     left = list(entries)
     if sought.soft_kind != kind:
@@ -209,8 +237,8 @@ def _fitting(kind: str, entries: Iterable[tuple[str, _Entry]], sought: Sought) -
     if not sought.words:
         return [(EXACT, len(entry.name), key, entry) for key, entry in left]
     word = sought.words[0]
-    pattern = re.compile(r"[-./_]" + re.escape(word))
-    return [(_rank(entry.name, word, pattern), len(entry.name), key, entry) for key, entry in left]
+    pattern = part_of(word)
+    return [(rank(entry.name, word, pattern), len(entry.name), key, entry) for key, entry in left]
 
 
 def _has_labels(entry: _Entry, sought: Sought) -> bool:
@@ -219,23 +247,21 @@ def _has_labels(entry: _Entry, sought: Sought) -> bool:
     return all(k in labels and labels[k].startswith(v) for k, v in sought.labels)
 
 
-def _rank(name: str, word: str, pattern: re.Pattern[str]) -> int:
-    if word not in name:
-        return ELSEWHERE
-    if name.startswith(word):
-        return EXACT if len(name) == len(word) else BEGINS
-    return PART_BEGINS if pattern.search(name) else WITHIN
-
-
 # --- showing ---------------------------------------------------------------------------------------------------------
 
 
-def _group(world: World, kind: str, fitting: list[_Fit], shown: int, query: Query) -> tuple[tuple[int, int], Group]:
+def _group(
+    kind: str, count: int, fitting: list[_Fit[T]], query: Query, hit: Callable[[str, T], Hit]
+) -> tuple[tuple[int, int], Group]:
     """With what groups are ordered by: the best fit, then the kinds' own order."""
-    best = heapq.nsmallest(shown, fitting, key=lambda f: f[:3])
-    hits = tuple(_hit(world, kind, key, entry, query.get("q")) for _, _, key, entry in best)
-    more = query.link(kind=kind) if len(fitting) > len(hits) and query.get("kind") != kind else ""
-    return (best[0][0], list(LABELS).index(kind)), Group(kind, LABELS[kind], len(fitting), hits, more)
+    best = heapq.nsmallest(_shown(kind, query), fitting, key=lambda f: f[:3])
+    hits = tuple(hit(key, found) for _, _, key, found in best)
+    more = query.link(kind=kind) if count > len(hits) and query.get("kind") != kind else ""
+    return (best[0][0], list(LABELS).index(kind)), Group(kind, LABELS[kind], count, hits, more)
+
+
+def _shown(kind: str, query: Query) -> int:
+    return SHOWN_OF_ONE if query.get("kind") == kind else SHOWN
 
 
 def _hit(world: World, kind: str, key: str, entry: _Entry, text: str) -> Hit:
@@ -247,6 +273,19 @@ def _hit(world: World, kind: str, key: str, entry: _Entry, text: str) -> Hit:
     elif kind == CLAIMS:
         chip = claim_chip(state_of(claims_of(world.cluster)[key]))
     return Hit(meta.name, meta.namespace, address(kind, key), chip, _why(entry, parse(text)))
+
+
+def _part(world: World, _: str, found: tuple[PoolID, str]) -> Hit:
+    """A pool, or a device of it, with where it belongs."""
+    pool, name = found
+    inventory = world.cluster.inventory
+    if name:
+        device = DeviceID(pool.driver, pool.pool, name)
+        return Hit(name, str(pool), device_href(device), HOLDS[ledger.hold_of(inventory, device)], "")
+    state = ledger.state_of_pool(inventory, pool)
+    return Hit(
+        pool.pool, pool.driver, pool_href(pool.driver, pool.pool), POOL_CHIPS[state.state] if state else None, ""
+    )
 
 
 def address(kind: str, key: str) -> str:

@@ -11,13 +11,14 @@ from dradash.kinds.claim import ResourceClaim
 from dradash.kinds.registry import MalformedObject, decode
 from dradash.kinds.schedulingcontext import PodSchedulingContext
 from dradash.reader.driverstats import DriverStats, Summary
+from dradash.reader.entries import claim_names
 from dradash.reader.histories import seen_claims, seen_contexts
 from dradash.reader.talks import Talk, rules_broken, talk
 from dradash.reader.waits import Since
 from dradash.reader.world import World
 from dradash.scheduling.classic.awaiting import SCHEDULER
-from dradash.scheduling.classic.claims import available_on, can_be_reserved, is_reserved_for_pod
-from dradash.scheduling.classic.claimstate import MISSING, claim_state
+from dradash.scheduling.classic.claims import available_on, can_be_reserved, is_reserved_for_pod, no_claim
+from dradash.scheduling.classic.claimstate import UNREADABLE, claim_state
 from dradash.scheduling.classic.invariants import Invariant, InvariantCode
 from dradash.scheduling.classic.negotiation import SeenContext, Turn, negotiate
 from dradash.scheduling.cluster import Cluster
@@ -148,6 +149,7 @@ class Facts(msgspec.Struct, frozen=True):
     pod_sentence: str
     records: Mapping[str, Summary]  # by driver
     available: Mapping[str, frozenset[str]] = {}  # by the pod's name for a claim: nodes that its allocation allows
+    absent: Mapping[str, tuple[str, str]] = {}  # by the pod's name for a claim that is not held: its key and state
 
 
 def gather(
@@ -171,6 +173,7 @@ def gather(
         pod_chip=outcome_chip(verdict.outcome if verdict else None),
         pod_sentence=cut(verdict.sentence) if verdict else "",
         available=_available(world.cluster, standing),
+        absent=_absent(world.cluster, standing),
         records={driver: stats.summary(driver, now) for driver in set(standing.drivers.values()) if driver},
     )
 
@@ -211,7 +214,7 @@ def present(
         rounds=tuple(RoundView(r.number, r.started, tuple(_turn(t, lanes) for t in r.turns)) for r in rounds),
         unlisted=len(negotiation.rounds) - len(rounds),
         all_href=query.link(rounds="all"),
-        claims=tuple(_column(standing, facts.records, name) for name in standing.claims),
+        claims=tuple(_column(facts, name) for name in standing.claims),
         nodes=_nodes(facts),
         selected=standing.context.spec.selected_node,
         command=kubectl.get(KIND, meta.namespace, meta.name),
@@ -272,18 +275,28 @@ def _list(label: str, nodes: tuple[str, ...]) -> NodeList:
 # --- as it stands ----------------------------------------------------------------------------------------------------
 
 
-def _column(standing: Talk, records: Mapping[str, Summary], name: str) -> ClaimColumn:
+def _absent(cluster: Cluster, standing: Talk) -> dict[str, tuple[str, str]]:
+    if standing.pod is None:
+        return {}
+    names = claim_names(standing.pod)
+    keys = {e: f"{standing.pod.namespace}/{names[e]}" for e, claim in standing.claims.items() if claim is None}
+    return {entry: (key, no_claim(key, cluster)) for entry, key in keys.items()}
+
+
+def _column(facts: Facts, name: str) -> ClaimColumn:
+    standing = facts.talk
     claim, driver = standing.claims[name], standing.drivers.get(name, "")
+    key, state = (claim.key, claim_state(claim)) if claim else facts.absent[name]
     answered = {s.name for s in standing.context.status.resource_claims}
     waits = claim is not None and claim.status.allocation is None
     return ClaimColumn(
         name=name,
-        href=claim_href(claim.key) if claim else "",
-        chip=claim_chip(claim_state(claim) if claim else MISSING),
+        href=claim_href(key) if claim or state == UNREADABLE else "",
+        chip=claim_chip(state),
         driver=driver,
         driver_href=driver_href(driver) if driver else "",
         silent=waits and name not in answered,
-        record=records.get(driver, Summary()),
+        record=facts.records.get(driver, Summary()),
     )
 
 

@@ -24,6 +24,8 @@ CONTEXTS: Final = "podschedulingcontexts"
 CLASSES: Final = "resourceclasses"
 DEVICE_CLASSES: Final = "deviceclasses"
 SLICES: Final = "resourceslices"
+POOLS: Final = "pools"
+DEVICES: Final = "devices"
 DRIVERS: Final = "drivers"
 NAMESPACES: Final = "namespaces"
 TEMPLATES: Final = "resourceclaimtemplates"
@@ -39,6 +41,8 @@ KIND_WORDS: Final = {
         CLASSES: "resourceclass resourceclasses class classes",
         DEVICE_CLASSES: "deviceclass deviceclasses",
         SLICES: "resourceslice resourceslices slice slices",
+        POOLS: "pool pools",
+        DEVICES: "device devices",
         DRIVERS: "driver drivers",
         NAMESPACES: "namespace namespaces ns",
         TEMPLATES: "resourceclaimtemplate resourceclaimtemplates template templates",
@@ -86,9 +90,11 @@ _SELECTOR: Final = ("-l", "--selector")
 # Whole, or at least its first two parts.
 _UID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}(-[0-9a-f]{0,12}){0,3}")
 _LABEL: Final = re.compile(r"([A-Za-z0-9][\w./-]*)==?([\w.-]*)")
+PARTS: Final = frozenset({POOLS, DEVICES})  # of slices: no objects; named driver/pool and driver/pool/device
 _NAMESPACED: Final = frozenset({PODS, CLAIMS, CONTEXTS, TEMPLATES})
 # What a shell would end the command at: pipes, redirections, another command.
 _SHELL: Final = re.compile(r"[|;&<>]|\d+[<>]")
+_PATH: Final = re.compile(r"/(ns|api|apis|nodes|classes|deviceclasses|slices|pools|devices|drivers|live)/")
 _GROUP: Final = re.compile(r"(\.v\d\w*)?\.resource\.k8s\.io$")
 
 
@@ -108,7 +114,7 @@ class Sought(msgspec.Struct, frozen=True):
     @property
     def exactly(self) -> tuple[str, str] | None:
         """(kind, key) where one object is named in full; None where more than one may fit."""
-        if not self.kind or self.labels or self.uid or len(self.words) != 1:
+        if not self.kind or self.kind in PARTS or self.labels or self.uid or len(self.words) != 1:
             return None
         if self.kind in _NAMESPACED:
             return (self.kind, f"{self.namespace}/{self.words[0]}") if self.namespace else None
@@ -126,7 +132,7 @@ def kind_of(word: str) -> str:
 
 def parse(text: str) -> Sought:
     text = echo(text).strip()
-    if "://" in text or re.match(r"/(ns|api|apis|nodes|classes|drivers|live)/", text):
+    if "://" in text or _PATH.match(text):
         return _address(text)
     return _Reading(_split(text)).sought()
 
@@ -147,7 +153,7 @@ def _address(text: str) -> Sought:
         if part in ("ns", "namespaces") and after:
             kind, namespace, name = NAMESPACES, after, after
         elif (named := kind_of(part)) and named != NAMESPACES and not (kind == named and name == part):
-            kind, name = named, after
+            kind, name = named, "/".join(parts[at + 1 :]) if named in PARTS else after
             if after:
                 break
     if kind == NAMESPACES:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Mapping
 from typing import Final
 
@@ -11,21 +12,37 @@ from dradash.kinds.registry import KINDS, MalformedObject, read_object
 from dradash.reader.world import Freshness, World
 from dradash.store.model import HistoryEntry, SyncState
 from dradash.web.presenters import kubectl
-from dradash.web.presenters.words import Chip, href, split, sync_chip
+from dradash.web.presenters.words import Chip, cut, href, split, sync_chip
 
 SIMILAR: Final = 8
+LISTED: Final = 20  # malformed objects of one kind
 _GENERATIONS: Final = (("resourceclasses", "podschedulingcontexts"), ("deviceclasses", "resourceslices"))
+_INSTEAD: Final = {
+    "resourceclasses": ("its device classes are at", "/deviceclasses"),
+    "podschedulingcontexts": ("the scheduler itself chooses devices, and they are at", "/devices"),
+    "deviceclasses": ("its resource classes are at", "/classes"),
+    "resourceslices": ("drivers choose devices themselves, and how they negotiate is at", "/negotiations"),
+}
+
+
+class OtherGeneration(msgspec.Struct, frozen=True):
+    """Why a cluster has no object of a kind: it serves the other generation of DRA, with something in its place."""
+
+    serves: str  # API group and version
+    without: str  # the kind's objects, in plural
+    instead: str
+    href: str
 
 
 class UnknownKind(msgspec.Struct, frozen=True):
-    """A kind whose objects the pages cannot count on. expected: the cluster serves the other generation of DRA."""
+    """A kind whose objects the pages cannot count on. other: none, as the cluster serves the other generation."""
 
     kind: str
     chip: Chip
     since: float
     error: str
     seen: float = 0.0  # until when it was known
-    expected: bool = False
+    other: OtherGeneration | None = None
 
 
 class FreshnessView(msgspec.Struct, frozen=True):
@@ -44,7 +61,25 @@ class FreshnessView(msgspec.Struct, frozen=True):
 
     @property
     def missed(self) -> tuple[UnknownKind, ...]:
-        return tuple(kind for kind in self.unknown if not kind.expected)
+        return tuple(kind for kind in self.unknown if kind.other is None)
+
+    @property
+    def absent(self) -> tuple[UnknownKind, ...]:
+        """Kinds of the generation that the cluster does not serve: nothing is wrong with that."""
+        return tuple(kind for kind in self.unknown if kind.other is not None)
+
+
+class Malformed(msgspec.Struct, frozen=True):
+    key: str
+    href: str
+    error: str
+
+
+class MalformedObjects(msgspec.Struct, frozen=True):
+    """Of one kind, by name: they are in no list of those that can be read."""
+
+    count: int
+    listed: tuple[Malformed, ...]
 
 
 class Similar(msgspec.Struct, frozen=True):
@@ -64,6 +99,7 @@ class MissingView(msgspec.Struct, frozen=True):
     plural: str
     malformed: str = ""  # it is (or was) there, but no valid object of its kind: what is wrong with it
     gone: float = 0.0  # it was there, and is deleted since then
+    other: OtherGeneration | None = None
 
 
 def present(freshness: Freshness, sync: Mapping[str, SyncState], cluster: str) -> FreshnessView:
@@ -73,10 +109,8 @@ def present(freshness: Freshness, sync: Mapping[str, SyncState], cluster: str) -
             state = sync.get(plural) or SyncState(plural)
             if state.state != "synced":
                 known = state.seen or state.since
-                expected = is_expected(plural, sync)
-                unknown.append(
-                    UnknownKind(plural, sync_chip(state.state), state.since, state.error, known, expected=expected)
-                )
+                other = other_generation(plural, sync)
+                unknown.append(UnknownKind(plural, sync_chip(state.state), state.since, state.error, known, other))
     return FreshnessView(
         cluster=cluster,
         state=freshness.state,
@@ -95,10 +129,33 @@ def present(freshness: Freshness, sync: Mapping[str, SyncState], cluster: str) -
 
 def is_expected(plural: str, sync: Mapping[str, SyncState]) -> bool:
     """Whether the kind is not served because the cluster has the other generation of DRA."""
+    return other_generation(plural, sync) is not None
+
+
+def other_generation(plural: str, sync: Mapping[str, SyncState]) -> OtherGeneration | None:
+    """What the cluster has instead of a kind that it does not serve; None: it is served, or missed."""
     if (sync.get(plural) or SyncState(plural)).state != "notServed":
-        return False
+        return None
     others = next((_GENERATIONS[1 - i] for i, kinds in enumerate(_GENERATIONS) if plural in kinds), ())
-    return any((sync.get(k) or SyncState(k)).state in ("synced", "stale", "syncing") for k in others)
+    served = next((sync[k] for k in others if k in sync and sync[k].state in ("synced", "stale", "syncing")), None)
+    if served is None:
+        return None
+    kind = KINDS[plural]
+    plural_kind = f"{kind.kind}es" if kind.kind.endswith("s") else f"{kind.kind}s"
+    group = KINDS[served.kind].group
+    return OtherGeneration(f"{group}/{served.version}" if served.version else group, plural_kind, *_INSTEAD[plural])
+
+
+def malformed(world: World) -> dict[str, MalformedObjects]:
+    """By plural, of the kinds that have some."""
+    return {
+        plural: MalformedObjects(
+            len(errors),
+            tuple(Malformed(key, href(plural, key), cut(errors[key])) for key in heapq.nsmallest(LISTED, errors)),
+        )
+        for plural, errors in world.cluster.malformed.items()
+        if errors
+    }
 
 
 def chip_of(world: World, plural: str) -> Chip:
@@ -121,6 +178,7 @@ def missing(world: World, plural: str, key: str, last: HistoryEntry | None = Non
         similar=tuple(Similar(k, href(plural, k)) for k in sorted(same_name)[:SIMILAR]),
         malformed=world.cluster.malformed[plural].get(key, "") or _unreadable(plural, last),
         gone=last.at if last is not None and key not in world.cluster.raw[plural] else 0.0,
+        other=other_generation(plural, world.sync),
     )
 
 

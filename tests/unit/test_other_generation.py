@@ -1,0 +1,134 @@
+"""A cluster serves one generation of DRA: pages of the other one say so, and nothing is told as missing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from django.test import Client
+
+from dradash.reader import current
+from dradash.reader.moment import show
+from tests import build, builddevices, pages
+from tests.scene import Scene
+from tests.unit import html
+
+CLASSIC = ("resourceclasses", "podschedulingcontexts")
+STRUCTURED = ("deviceclasses", "resourceslices")
+FAULTS = ("Not served", "As last seen", "Not known", "There may be", "cannot tell")
+ONLY_V1 = "This cluster serves resource.k8s.io/v1: it has no "
+ONLY_V1ALPHA2 = "This cluster serves resource.k8s.io/v1alpha2: it has no "
+
+
+@pytest.fixture
+def v1() -> Iterator[Scene]:
+    yield from scene_without(CLASSIC, pages.A100, pages.SLICE, pages.DEVICES)
+
+
+@pytest.fixture
+def v1alpha2() -> Iterator[Scene]:
+    yield from scene_without(STRUCTURED, build.resource_class(), pages.CLAIM, pages.HELD)
+
+
+def scene_without(kinds: tuple[str, ...], *objects: build.Obj) -> Iterator[Scene]:
+    made = Scene(build.node("node-1"), pages.TRAIN, *objects)
+    for kind in kinds:
+        made.sync(kind, "notServed", error="the API server does not serve it")
+    made.look()
+    current.use(made.web)
+    yield made
+    current.use(None)
+
+
+def main_of(path: str, *statuses: int) -> str:
+    response = Client().get(path)
+    assert response.status_code in (statuses or (200,))
+    text = response.content.decode()
+    assert html.read(text).faults == []
+    return text[text.index("<main") : text.index("</main>")]
+
+
+def words_of(main: str) -> str:
+    return " ".join(re.sub(r"<[^>]+>", " ", main).split()).replace(" : ", ": ")
+
+
+def says(main: str, sentence: str, href: str) -> None:
+    assert words_of(main).count(sentence) == 1
+    assert f'<a href="{href}">{href}</a>' in main
+    for fault in FAULTS:
+        assert fault not in words_of(main)
+
+
+@pytest.mark.usefixtures("v1")
+@pytest.mark.parametrize(
+    ("path", "kind", "href"),
+    [
+        ("/classes", "ResourceClasses", "/deviceclasses"),
+        ("/classes/gpu", "ResourceClasses", "/deviceclasses"),
+        ("/negotiations", "PodSchedulingContexts", "/devices"),
+        ("/ns/ml/negotiations/train", "PodSchedulingContexts", "/devices"),
+    ],
+)
+def test_pages_of_the_classic_generation_say_that_the_cluster_has_the_other(path: str, kind: str, href: str) -> None:
+    main = main_of(path, 200, 404)
+    says(main, ONLY_V1 + kind, href)
+    assert "There are no classes" not in main
+
+
+@pytest.mark.usefixtures("v1alpha2")
+@pytest.mark.parametrize(
+    ("path", "kind", "href"),
+    [
+        ("/deviceclasses", "DeviceClasses", "/classes"),
+        ("/deviceclasses/gpu", "DeviceClasses", "/classes"),
+        ("/pools", "ResourceSlices", "/negotiations"),
+        ("/slices", "ResourceSlices", "/negotiations"),
+        ("/devices", "ResourceSlices", "/negotiations"),
+        ("/pools/gpu.example.com/one", "ResourceSlices", "/negotiations"),
+        ("/devices/gpu.example.com/one/gpu-0", "ResourceSlices", "/negotiations"),
+    ],
+)
+def test_pages_of_devices_say_that_the_cluster_has_drivers_that_allocate(path: str, kind: str, href: str) -> None:
+    main = main_of(path, 200, 404)
+    says(main, ONLY_V1ALPHA2 + kind, href)
+    assert "There are no " not in main
+
+
+@pytest.mark.parametrize("generation", ["v1", "v1alpha2"])
+@pytest.mark.parametrize("path", ["/", "/drivers", "/drivers/none.example.com", "/pods", "/claims", "/nodes"])
+def test_pages_of_both_generations_miss_nothing(request: pytest.FixtureRequest, generation: str, path: str) -> None:
+    scene: Scene = request.getfixturevalue(generation)
+    for asked in (path, f"{path}?at={show(scene.now)}"):
+        main = main_of(asked, 200, 404)
+        without_kinds = re.sub(r'<section[^>]*aria-labelledby="kinds-title".*?</section>', "", main, flags=re.DOTALL)
+        for words in (*FAULTS, "it has no"):
+            assert words not in words_of(without_kinds), asked
+
+
+def test_what_is_left_of_the_other_generation_is_of_an_earlier_time() -> None:
+    for made in scene_without(CLASSIC, pages.A100, build.resource_class()):
+        made.look()
+        main = main_of("/classes")
+        assert ONLY_V1 in words_of(main)
+        assert "As last seen" in main
+        assert ">gpu</a>" in main
+
+
+@pytest.mark.parametrize("path", ["/classes", "/negotiations", "/deviceclasses", "/pools", "/slices", "/devices"])
+def test_where_neither_generation_is_served_each_kind_is_missed(path: str) -> None:
+    for _ in scene_without((*CLASSIC, *STRUCTURED)):
+        main = main_of(path)
+        assert "it has no" not in main
+        assert "There may be some." in main
+        assert "Not served" in main
+
+
+def test_a_driver_is_not_called_absent_while_its_slices_cannot_be_read() -> None:
+    for made in scene_without(CLASSIC, builddevices.device_class("a100")):
+        made.sync("resourceslices", "forbidden", error="no role")
+        made.look()
+        assert "dradash cannot tell" in main_of("/drivers/gpu.example.com", 404)
+        main = main_of("/drivers")
+        assert "Not known:" in main
+        assert "no slice names a driver" not in main
