@@ -302,6 +302,12 @@ class MemoryModel:
         with self._changed:
             return select(self._state.newest_first(kind, key), start, end, limit)
 
+    def histories(
+        self, names: Sequence[tuple[str, str]], start: float, end: float, limit: int
+    ) -> list[list[HistoryEntry]]:
+        with self._changed:
+            return [select(self._state.newest_first(kind, key), start, end, limit) for kind, key in names]
+
     def states_at(self, at: float, also: Collection[tuple[str, str]]) -> dict[tuple[str, str], HistoryEntry | None]:
         with self._changed:
             names = {*self._state.superseded_since(at), *also}

@@ -222,6 +222,14 @@ class ReadModel(Protocol):
         none, type DELETED with the last state when the object was gone. Of SYNC the states' lasting parts.
         """
 
+    def histories(
+        self, names: Sequence[tuple[str, str]], start: float, end: float, limit: int
+    ) -> list[list[HistoryEntry]]:
+        """`history` of each (kind, key), in one round trip: what a page of rows asks for.
+
+        Only for an object that has changed `limit` times since `end` it takes another one.
+        """
+
     def states_at(self, at: float, also: Collection[tuple[str, str]]) -> dict[tuple[str, str], HistoryEntry | None]:
         """What was in force at `at`, of all (kind, key) that were superseded since and of those in `also`.
 

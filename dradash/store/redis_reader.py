@@ -113,6 +113,24 @@ class RedisReader:
     def history(self, kind: str, key: str, start: float, end: float, limit: int) -> list[HistoryEntry]:
         return select(self._newest_first(kind, key), start, end, limit)
 
+    def histories(
+        self, names: Sequence[tuple[str, str]], start: float, end: float, limit: int
+    ) -> list[list[HistoryEntry]]:
+        if not names or limit <= 0:
+            return [[] for _ in names]
+        commands: list[tuple[Any, ...]] = [("HGET", self._keys.current(kind), text(key)) for kind, key in names]
+        commands += [("LRANGE", self._keys.history(kind, key), -limit, -1) for kind, key in names]
+        answers = self._redis.pipe(*commands)
+        found = []
+        for (kind, key), current, recent in zip(names, answers, answers[len(names) :], strict=False):
+            newest_first = [*([] if current is None else [current]), *reversed(recent)]
+            # Bodies of what is too new are not unpacked.
+            entries = select((entry_of(r) for r in newest_first if time_of(r) <= end), start, end, limit)
+            if len(recent) == limit and len(entries) < limit and not (entries and entries[0].at <= start):
+                entries = self.history(kind, key, start, end, limit)
+            found.append(entries)
+        return found
+
     def states_at(self, at: float, also: Collection[tuple[str, str]]) -> dict[tuple[str, str], HistoryEntry | None]:
         names = sorted({*self.superseded_since(at), *also})
         states: dict[tuple[str, str], HistoryEntry | None] = {}

@@ -720,6 +720,22 @@ class TestHistory:
         model.apply(epoch, [put("pods", "ns/p")], [], 50.0)
         assert self.states(model, 35, 99) == [(3, 30.0, "MODIFIED"), (4, 40.0, "DELETED"), (5, 50.0, "ADDED")]
 
+    def test_many_histories_at_once_are_what_each_is_by_itself(self, model: Model) -> None:
+        epoch = lead(model)
+        rng = random.Random(11)
+        names = [("pods", f"ns/p{i}") for i in range(6)]
+        for moment in range(1, 60):
+            pod = f"ns/p{rng.randrange(4)}"  # two never are
+            write = delete("pods", pod) if rng.random() < 0.2 else put("pods", pod, n=moment)
+            model.apply(epoch, [write], [], float(moment))
+        names.append((VERDICTS, "ns/p0"))
+        for start, end, limit in ((0, 99, 99), (20, 40, 99), (20, 40, 3), (55, 55, 1), (5, 8, 2), (0, 99, 1), (0, 0, 5)):
+            each = [model.history(kind, key, start, end, limit) for kind, key in names]
+            assert model.histories(names, start, end, limit) == each
+        assert any(len(h) > 5 for h in model.histories(names, 0, 99, 99))
+        assert model.histories([], 0, 99, 9) == []
+        assert model.histories(names[:2], 0, 99, 0) == [[], []]
+
     def test_verdicts_have_a_history(self, model: Model) -> None:
         epoch = with_pod(model)
         model.put_verdict("ns/p", 1, verdict("one"), {}, 20.0)
