@@ -15,11 +15,11 @@ from django.utils.module_loading import import_string
 from dradash.reader.doctor import Doctor, Report
 from dradash.reader.follower import Follower, Wake
 from dradash.reader.trails import KEPT as MARKS
-from dradash.reader.trails import WINDOW, Mark, marks_of
+from dradash.reader.trails import WINDOW, Course, M, marks_of
 from dradash.reader.waits import PastWaits, Since, past_waits
 from dradash.scheduling import nodeset
 from dradash.scheduling.verdict import Verdict
-from dradash.store.model import VERDICTS, HistoryEntry, ReadModel, StoreUnavailable
+from dradash.store.model import HistoryEntry, ReadModel, StoreUnavailable
 from dradash.store.past import Past
 from dradash.store.replica import decode_verdict
 
@@ -142,29 +142,29 @@ class Current:
         except StoreUnavailable:
             return []
 
-    def trails(self, pods: Sequence[str], at: float | None) -> dict[str, Sequence[Mark]]:
-        """How the verdict of each pod went up to now or to a past moment; nothing where that cannot be read."""
+    def trails(self, course: Course[M], keys: Sequence[str], at: float | None) -> dict[str, Sequence[M]]:
+        """How each of the objects went up to now or to a past moment; nothing where that cannot be read."""
         if at is not None:
-            return {pod: self._marks_until(pod, at) or () for pod in pods}
+            return dict.fromkeys(keys, ()) | (self._marks_until(course, keys, at) or {})
         with self.follower.world():
-            trails = self.follower.observations.trails
-            new = [pod for pod in pods if trails.watch(pod)]  # before reading: what comes in between is noted then
-        for pod in new:
-            marks = self._marks_until(pod, time.time())
-            with self.follower.world():
-                if marks is None:
-                    trails.forget(pod)  # asked again by the next page
+            trails = self.follower.observations.trails(course)
+            new = [key for key in keys if trails.watch(key)]  # before reading: what comes in between is noted then
+        found = self._marks_until(course, new, time.time()) if new else {}
+        with self.follower.world():
+            for key in new:
+                if found is None:
+                    trails.forget(key)  # asked again by the next page
                 else:
-                    trails.fill(pod, marks)
-        with self.follower.world():
-            return {pod: trails.marks(pod) for pod in pods}
+                    trails.fill(key, found[key])
+            return {key: trails.marks(key) for key in keys}
 
-    def _marks_until(self, pod: str, at: float) -> list[Mark] | None:
+    def _marks_until(self, course: Course[M], keys: Sequence[str], at: float) -> dict[str, Sequence[M]] | None:
         """None while the model cannot be read."""
         try:
-            return marks_of(self.model.history(VERDICTS, pod, at - WINDOW, at, MARKS))
+            found = self.model.histories([(course.kind, key) for key in keys], at - WINDOW, at, MARKS)
         except StoreUnavailable:
             return None
+        return {key: marks_of(course, entries) for key, entries in zip(keys, found, strict=True)}
 
     def verdict(self, pod: str) -> Verdict | None:
         """The stored verdict, with the hints of the last judgement even where that changed nothing."""

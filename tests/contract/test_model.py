@@ -729,7 +729,15 @@ class TestHistory:
             write = delete("pods", pod) if rng.random() < 0.2 else put("pods", pod, n=moment)
             model.apply(epoch, [write], [], float(moment))
         names.append((VERDICTS, "ns/p0"))
-        for start, end, limit in ((0, 99, 99), (20, 40, 99), (20, 40, 3), (55, 55, 1), (5, 8, 2), (0, 99, 1), (0, 0, 5)):
+        for start, end, limit in (
+            (0, 99, 99),
+            (20, 40, 99),
+            (20, 40, 3),
+            (55, 55, 1),
+            (5, 8, 2),
+            (0, 99, 1),
+            (0, 0, 5),
+        ):
             each = [model.history(kind, key, start, end, limit) for kind, key in names]
             assert model.histories(names, start, end, limit) == each
         assert any(len(h) > 5 for h in model.histories(names, 0, 99, 99))
