@@ -12,6 +12,7 @@ from dradash.kinds.pod import Pod
 from dradash.kinds.registry import MalformedObject, decode
 from dradash.reader.world import World
 from dradash.scheduling.claimfacts import AnyClaim, claims_of, classes_in, read_claim, state_of
+from dradash.scheduling.generation import Generation
 from dradash.scheduling.verdict import Verdict
 from dradash.store.model import VERDICTS, Change
 from dradash.store.replica import decode_verdict
@@ -27,7 +28,7 @@ PLUGIN: Final = "DynamicResources"
 
 class Sample(msgspec.Struct, frozen=True):
     """at: Unix seconds. claims: by state. pending: pending pods by `main_reason`. waiting: pods
-    by class."""
+    by ResourceClass, and by `device_class` of a DeviceClass, which may have the same name."""
 
     at: float
     claims: Mapping[str, int]
@@ -130,8 +131,17 @@ class _Counts:
             return
         verdict = self._verdicts[key] if key in self._verdicts else self._world.verdicts.get(key)
         self._pending[main_reason(verdict)] += by
-        for name in {n for c in verdict.claims for n in classes_in(c.resource_class)} if verdict else ():
+        for name in _waited_for(verdict) if verdict else ():
             self._waiting[name] += by
+
+
+def device_class(name: str) -> str:
+    return f"deviceclasses/{name}"  # no name of an object has a slash in it
+
+
+def _waited_for(verdict: Verdict) -> set[str]:
+    names = {n for c in verdict.claims for n in classes_in(c.resource_class)}
+    return {device_class(n) for n in names} if verdict.generation == Generation.STRUCTURED else names
 
 
 def main_reason(verdict: Verdict | None) -> str:
