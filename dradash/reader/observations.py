@@ -15,7 +15,9 @@ from dradash.kinds.registry import MalformedObject, decode
 from dradash.kinds.schedulingcontext import PodSchedulingContext
 from dradash.reader.driverstats import DriverStats
 from dradash.reader.entries import claims_by_entry, entry_of
-from dradash.reader.series import Series, rewind, take
+from dradash.reader.nodeseries import LOOKED_BACK, NodeSeries
+from dradash.reader.nodeseries import STEP as NODE_STEP
+from dradash.reader.series import Groups, Series, node_groups, take, walk_back
 from dradash.reader.trails import COURSES, Course, M, Trails
 from dradash.reader.waits import Waits
 from dradash.reader.world import World
@@ -38,6 +40,8 @@ class Observations:
         self.drivers = DriverStats()
         self.waits = Waits()
         self.series = Series()
+        self.nodes = NodeSeries()
+        self._instance = ""
         self._trails = _no_trails()
         self.on_response: Callable[[str, float], None] = lambda _driver, _seconds: None  # driver, how long it took
 
@@ -59,19 +63,29 @@ class Observations:
         if self.series.is_due(now):
             self.series.add(take(world, now))
 
-    def look_back(self, world: World, undone: Iterable[tuple[Change, bytes | None]], now: float) -> None:
+    def look_back(
+        self, world: World, undone: Iterable[tuple[Change, bytes | None]], now: float
+    ) -> list[tuple[float, Groups]]:
         """Begin the counts over time with what the change stream still tells (see series.rewind).
 
-        Counts that there are already, from before the model had to be loaded anew, stay.
+        Counts that there are already, from before the model had to be loaded anew, stay. Gives back what the nodes'
+        samples of before are made of, oldest first.
         """
-        if not self.series:
-            self.series.prepend(rewind(world, now, undone))
+        samples, groups = [], [(now, node_groups(world))]
+        for at, counts in walk_back(world, now, undone):
+            samples.append(counts.sample(at))
+            if groups[-1][0] - at >= NODE_STEP and len(groups) <= LOOKED_BACK:
+                groups.append((at, counts.groups()))
+        self.series.prepend(samples[::-1])
+        return groups[::-1]
 
     def restart(self, world: World, history: ReadHistory, now: float) -> None:
         """Begin the drivers' record anew: from the histories of the newest negotiations and of their claims.
 
         What was negotiated and forgotten before this process started is not in it: `drivers.since` says so.
         """
+        if world.instance != self._instance:  # another model numbers its nodes anew
+            self._instance, self.nodes = world.instance, NodeSeries()
         self.drivers, self.waits, self._trails = DriverStats(now), Waits(), _no_trails()
         history = cache(history)  # both begin with much the same ones
         self.waits.restart(world, history)

@@ -295,8 +295,9 @@ class MemoryModel:
             record = self._state.current[VERDICTS].get(pod)
             return record.entry.object if record else None
 
-    def node_set(self, digest: str) -> bytes | None:
-        return self._state.node_sets.get(digest)
+    def node_sets(self, digests: Sequence[str]) -> dict[str, bytes]:
+        with self._changed:
+            return {d: self._state.node_sets[d] for d in digests if d in self._state.node_sets}
 
     def history(self, kind: str, key: str, start: float, end: float, limit: int) -> list[HistoryEntry]:
         with self._changed:

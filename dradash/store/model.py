@@ -213,7 +213,8 @@ class ReadModel(Protocol):
     def verdict(self, pod: str) -> bytes | None:
         """The verdict as it is stored now. Its revision, judgedAt and hints may be newer than the last change of it."""
 
-    def node_set(self, digest: str) -> bytes | None: ...
+    def node_sets(self, digests: Sequence[str]) -> dict[str, bytes]:
+        """Those of the sets that there are, by digest, in one round trip."""
 
     def history(self, kind: str, key: str, start: float, end: float, limit: int) -> list[HistoryEntry]:
         """Entries with start <= at <= end, newest last; the entry in force at `start` is included as the first.

@@ -106,9 +106,11 @@ class RedisReader:
         record = self._redis.call("HGET", self._keys.verdicts, text(pod))
         return None if record is None else entry_of(record).object
 
-    def node_set(self, digest: str) -> bytes | None:
-        packed = self._redis.call("HGET", self._keys.node_sets, text(digest))
-        return None if packed is None else unpack(packed)
+    def node_sets(self, digests: Sequence[str]) -> dict[str, bytes]:
+        if not digests:
+            return {}
+        found = self._redis.call("HMGET", self._keys.node_sets, *map(text, digests))
+        return {d: unpack(packed) for d, packed in zip(digests, found, strict=True) if packed is not None}
 
     def history(self, kind: str, key: str, start: float, end: float, limit: int) -> list[HistoryEntry]:
         return select(self._newest_first(kind, key), start, end, limit)

@@ -151,7 +151,7 @@ class Twins(RuleBasedStateMachine):
         def all_of_it(model: Model, _: int, __: str) -> Any:
             loaded = model.load()
             objects = {kind: keys for kind, keys in loaded.objects.items() if keys}
-            sets = {digest: model.node_set(digest) for digest in ("aa", "bb", "cc")}
+            sets = model.node_sets(["aa", "bb", "cc"])
             rest = (loaded.revision, loaded.verdicts, loaded.sync, loaded.node_slots)
             return objects, sets, rest, model.count_due(), model.history_start(), bool(loaded.instance)
 

@@ -276,7 +276,7 @@ def test_device_classes_show_who_waited_for_them_and_not_for_a_class_of_the_same
     made.look()
     current.use(made.web)
     try:
-        assert made.web.follower.observations.series.until(made.now)[-1].waiting == {"deviceclasses/gpu": 4}
+        assert made.web.follower.observations.series.until(time.time())[-1].waiting == {"deviceclasses/gpu": 4}
         assert 'aria-label="Pods waiting: 1 then, 4 now, at most 4"' in get("/deviceclasses")
         table = get("/deviceclasses/gpu").partition('<details id="spark-table">')[2].partition("</details>")[0]
         assert re.findall(r'</th><td class="num">(\d+)</td>', table)[-1] == "4"

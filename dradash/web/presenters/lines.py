@@ -14,6 +14,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from dradash.reader.nodeseries import NodeMark
 from dradash.reader.trails import WINDOW, ClaimMark, Mark, TalkMark, VerdictMark
 from dradash.scheduling.classic.claimstate import ClaimState
 from dradash.web.presenters.charts import SPARK_HEIGHT, SPARK_WIDTH, TABLE_ROWS, across, steps
@@ -46,11 +47,15 @@ class Window(msgspec.Struct, frozen=True):
 
 
 class Line(msgspec.Struct, frozen=True):
-    """SVG paths: a value that stays until the next one, and ticks at its top. text: in words."""
+    """SVG paths: a value that stays until the next one, and ticks at its top. text: in words.
+
+    dashed: another value, on the same scale.
+    """
 
     path: str
     ticks: str
     text: str
+    dashed: str = ""
 
 
 class Span(msgspec.Struct, frozen=True):
@@ -159,6 +164,38 @@ def talk_course(marks: Sequence[TalkMark], now: float) -> Course | None:
 def _talk_words(mark: TalkMark) -> str:
     left = "no node proposed" if mark.left is None else f"{plural(mark.left, 'proposed node')} not refused"
     return f"{left}; {f'{mark.selected} selected' if mark.selected else 'none selected'}"
+
+
+# --- nodes -----------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=DRAWN)
+def node_line(marks: tuple[NodeMark, ...], window: Window) -> Line | None:
+    """How many pending pods were refused on the node, and dashed how many fitted."""
+    shown = _shown(marks, window)
+    if not shown:
+        return None
+    most = max(1, *(max(m.fit, m.refused) for m in shown))
+    fit, refused = [m.fit for m in shown], [m.refused for m in shown]
+    times = [m.at for m in shown]
+    return Line(
+        path=steps(list(zip(times, refused, strict=True)), window.start, window.end, most),
+        ticks="",
+        text=f"Pending pods over the last {window.words}: refused {_went(refused, '')}; fit {_went(fit, '')}",
+        dashed=steps(list(zip(times, fit, strict=True)), window.start, window.end, most),
+    )
+
+
+def node_course(marks: Sequence[NodeMark], now: float) -> Course | None:
+    """None where nothing is known of it."""
+    window = window_of([marks], now)
+    rows = [TableRow(m.at, f"{m.refused} refused, {m.fit} fit") for m in _shown(marks, window)]
+    return _course("Pending pods here", window, node_line(tuple(marks), window), rows)
+
+
+def begin_of_now(window: Window) -> float:
+    """When the last step of the window began: where a value of now is drawn, so that the line does not creep."""
+    return window.end - (window.end - window.start) / STEPS
 
 
 # --- claims ----------------------------------------------------------------------------------------------------------
