@@ -15,7 +15,7 @@ from django.utils.module_loading import import_string
 
 from dradash.reader.doctor import Doctor, Report
 from dradash.reader.follower import CHANGES_READ, Follower, Wake
-from dradash.reader.nodeseries import NodeSample, rewound, sample
+from dradash.reader.nodeseries import NodeSample, rewound, samples
 from dradash.reader.nodesets import NodeSets
 from dradash.reader.trails import KEPT as MARKS
 from dradash.reader.trails import WINDOW, Course, M, marks_of
@@ -87,7 +87,7 @@ def past_nodes(follower: Follower, model: ReadModel, past: Past) -> list[NodeSam
         groups = rewound(past, past.at, zip(changes, model.states_before(changes), strict=True))
     except StoreUnavailable:
         return []
-    return [sample(at, of_then, follower.node_sets.get([d for d, _ in of_then])) for at, of_then in groups]
+    return list(samples(groups, follower.node_sets.get))
 
 
 _parts_lock = threading.Lock()

@@ -15,7 +15,7 @@ import msgspec
 from channels.layers import get_channel_layer
 
 from dradash.reader import topics
-from dradash.reader.nodeseries import sample
+from dradash.reader.nodeseries import samples
 from dradash.reader.nodesets import NodeSets
 from dradash.reader.observations import Observations
 from dradash.reader.series import Groups, node_groups
@@ -147,8 +147,7 @@ class Follower:
             self.observations.sample(self._replica, now)
             if not groups and self.observations.nodes.is_due(now):
                 groups = [(now, node_groups(self._replica))]
-        for at, of_then in groups:  # reads node sets: pages must not wait for that
-            new = sample(at, of_then, self.node_sets.get([digest for digest, _ in of_then]))
+        for new in samples(groups, self.node_sets.get):  # reads node sets: pages must not wait for that
             with self._lock:
                 self.observations.nodes.add(new)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import zlib
 from array import array
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -64,6 +64,18 @@ def sample(at: float, groups: Groups, sets: Mapping[str, int]) -> NodeSample:
     return NodeSample(at, zlib.compress(counts.tobytes(), 1))
 
 
+def samples(
+    of_moments: Iterable[tuple[float, Groups]], sets: Callable[[Sequence[str]], Mapping[str, int]]
+) -> Iterator[NodeSample]:
+    """sets: reads node sets by digest. Moments that are alike share one sample."""
+    before, last = None, None
+    for at, groups in of_moments:
+        if last is None or groups != before:
+            last = sample(at, groups, sets([digest for digest, _ in groups]))
+        before = groups
+        yield NodeSample(at, last.packed)
+
+
 class NodeSeries:
     def __init__(self) -> None:
         self._samples: deque[NodeSample] = deque(maxlen=KEPT)
@@ -101,7 +113,11 @@ def rewound(world: World, at: float, undone: Iterable[tuple[Change, bytes | None
 def marks_of(samples: Iterable[NodeSample], slots: Sequence[int]) -> dict[int, list[NodeMark]]:
     """Of each slot, oldest first, one for each change."""
     marks: dict[int, list[NodeMark]] = {slot: [] for slot in slots}
+    before = b""
     for one in samples:
+        if one.packed == before:
+            continue  # nothing has changed on any node
+        before = one.packed
         for slot, (fit, refused) in zip(slots, one.of(slots), strict=True):
             note(marks[slot], NodeMark(one.at, fit, refused))
     return marks
