@@ -7,65 +7,30 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar
+from functools import partial
+from typing import Any, Final, Generic, TypeVar
 
 from django.conf import settings
 from django.utils.module_loading import import_string
 
 from dradash.reader.doctor import Doctor, Report
-from dradash.reader.follower import Follower, Wake
+from dradash.reader.follower import CHANGES_READ, Follower, Wake
+from dradash.reader.nodeseries import NodeSample, rewound, samples
+from dradash.reader.nodesets import NodeSets
 from dradash.reader.trails import KEPT as MARKS
-from dradash.reader.trails import WINDOW, Mark, marks_of
+from dradash.reader.trails import WINDOW, Course, M, marks_of
 from dradash.reader.waits import PastWaits, Since, past_waits
-from dradash.scheduling import nodeset
 from dradash.scheduling.verdict import Verdict
-from dradash.store.model import VERDICTS, HistoryEntry, ReadModel, StoreUnavailable
+from dradash.store.model import HistoryEntry, ReadModel, StoreUnavailable
 from dradash.store.past import Past
 from dradash.store.replica import decode_verdict
 
 T = TypeVar("T")
 
-NODE_SETS: Final = 2000  # kept in memory; a set of 5,000 nodes is 625 bytes
 HISTORY_ENTRIES: Final = 200
 PASTS: Final = 6  # moments kept in memory; each is a whole cluster
 UNSETTLED_FOR: Final = 1.0  # seconds that an earlier look at a moment is believed before it is settled
 SETTLED_AFTER: Final = 10.0  # seconds until no more changes with an earlier time are expected
-
-
-class NodeSets:
-    """Node sets by digest. They are content-addressed, so what was read once is right for ever."""
-
-    def __init__(self, model: ReadModel) -> None:
-        self._model = model
-        self._known: OrderedDict[str, int] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, digests: Sequence[str]) -> dict[str, int]:
-        """Those of the sets that there are. Without the model, those that are known here."""
-        found = {}
-        for digest in dict.fromkeys(digests):
-            nodes = self._get(digest)
-            if nodes is not None:
-                found[digest] = nodes
-        return found
-
-    def _get(self, digest: str) -> int | None:
-        with self._lock:
-            if digest in self._known:
-                self._known.move_to_end(digest)
-                return self._known[digest]
-        try:
-            raw = self._model.node_set(digest)
-        except StoreUnavailable:
-            return None
-        if raw is None:
-            return None
-        nodes = nodeset.from_bytes(raw)
-        with self._lock:
-            self._known[digest] = nodes
-            if len(self._known) > NODE_SETS:
-                self._known.popitem(last=False)
-        return nodes
 
 
 class Pasts:
@@ -93,24 +58,36 @@ class Pasts:
             return past
 
 
-class PastWaitsKept:
-    """Who waited since when, at the last few moments that somebody looked at."""
+class OfPasts(Generic[T]):
+    """What is found out of a past moment, for the last few that somebody looked at."""
 
-    def __init__(self, follower: Follower, model: ReadModel) -> None:
-        self._follower, self._model = follower, model
-        self._known: OrderedDict[float, tuple[Past, PastWaits]] = OrderedDict()
+    def __init__(self, find: Callable[[Past], T]) -> None:
+        self._find = find
+        self._known: OrderedDict[float, tuple[Past, T]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, past: Past) -> PastWaits:
+    def get(self, past: Past) -> T:
         with self._lock:
-            known, waits = self._known.get(past.at, (None, None))
-            if waits is None or known is not past:
-                waits = past_waits(self._follower.observations.waits, self._model, past)
-                self._known[past.at] = past, waits
+            known = self._known.get(past.at)
+            if known is None or known[0] is not past:
+                known = self._known[past.at] = past, self._find(past)
                 if len(self._known) > PASTS:
                     self._known.popitem(last=False)
             self._known.move_to_end(past.at)
-            return waits
+            return known[1]
+
+
+def past_nodes(follower: Follower, model: ReadModel, past: Past) -> list[NodeSample]:
+    """How pending pods fared on the nodes in the hour before, as far as the change stream reaches back."""
+    if not past.revision:
+        return []
+    try:
+        changes = model.changes_before(past.revision + 1, CHANGES_READ)
+        changes = changes[: 1 + sum(c.at >= past.at - WINDOW for c in changes)]  # one before: it was so since then
+        groups = rewound(past, past.at, zip(changes, model.states_before(changes), strict=True))
+    except StoreUnavailable:
+        return []
+    return list(samples(groups, follower.node_sets.get))
 
 
 _parts_lock = threading.Lock()
@@ -124,7 +101,8 @@ class Current:
     node_sets: NodeSets
     pasts: Pasts
     doctor: Doctor
-    past_waits: PastWaitsKept
+    past_waits: OfPasts[PastWaits]
+    past_nodes: OfPasts[list[NodeSample]]
     _parts: dict[Any, Any] = field(default_factory=dict)
 
     def part(self, make: Callable[[Follower], T]) -> T:
@@ -142,29 +120,37 @@ class Current:
         except StoreUnavailable:
             return []
 
-    def trails(self, pods: Sequence[str], at: float | None) -> dict[str, Sequence[Mark]]:
-        """How the verdict of each pod went up to now or to a past moment; nothing where that cannot be read."""
+    def trails(self, course: Course[M], keys: Sequence[str], at: float | None) -> dict[str, Sequence[M]]:
+        """How each of the objects went up to now or to a past moment; nothing where that cannot be read."""
         if at is not None:
-            return {pod: self._marks_until(pod, at) or () for pod in pods}
+            return dict.fromkeys(keys, ()) | (self._marks_until(course, keys, at) or {})
         with self.follower.world():
-            trails = self.follower.observations.trails
-            new = [pod for pod in pods if trails.watch(pod)]  # before reading: what comes in between is noted then
-        for pod in new:
-            marks = self._marks_until(pod, time.time())
-            with self.follower.world():
-                if marks is None:
-                    trails.forget(pod)  # asked again by the next page
+            trails = self.follower.observations.trails(course)
+            new = [key for key in keys if trails.watch(key)]  # before reading: what comes in between is noted then
+        found = self._marks_until(course, new, time.time()) if new else {}
+        with self.follower.world():
+            for key in new:
+                if found is None:
+                    trails.forget(key)  # asked again by the next page
                 else:
-                    trails.fill(pod, marks)
-        with self.follower.world():
-            return {pod: trails.marks(pod) for pod in pods}
+                    trails.fill(key, found[key])
+            return {key: trails.marks(key) for key in keys}
 
-    def _marks_until(self, pod: str, at: float) -> list[Mark] | None:
+    def _marks_until(self, course: Course[M], keys: Sequence[str], at: float) -> dict[str, Sequence[M]] | None:
         """None while the model cannot be read."""
         try:
-            return marks_of(self.model.history(VERDICTS, pod, at - WINDOW, at, MARKS))
+            found = self.model.histories([(course.kind, key) for key in keys], at - WINDOW, at, MARKS)
         except StoreUnavailable:
             return None
+        return {key: marks_of(course, entries) for key, entries in zip(keys, found, strict=True)}
+
+    def node_samples(self, at: float | None) -> list[NodeSample]:
+        """Of the last hour, or of that before a past moment, oldest first. Raises as `past`."""
+        moment = time.time() if at is None else at
+        with self.follower.world():
+            nodes = self.follower.observations.nodes
+            found, enough = nodes.until(moment), at is None or nodes.reaches(moment)
+        return found if enough or at is None else self.past_nodes.get(self.past(at))
 
     def verdict(self, pod: str) -> Verdict | None:
         """The stored verdict, with the hints of the last judgement even where that changed nothing."""
@@ -191,9 +177,9 @@ def build(model: ReadModel) -> Current:
     wake = Wake()
     follower = Follower(model, wake)
     doctor = Doctor(follower, model, wake, settings.DRADASH.doctor)
-    built = Current(
-        model, wake, follower, NodeSets(model), Pasts(follower, model), doctor, PastWaitsKept(follower, model)
-    )
+    waits = OfPasts(lambda past: past_waits(follower.observations.waits, model, past))
+    nodes = OfPasts(partial(past_nodes, follower, model))
+    built = Current(model, wake, follower, follower.node_sets, Pasts(follower, model), doctor, waits, nodes)
     for tell in on_built:
         tell(built)
     return built

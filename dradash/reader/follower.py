@@ -15,7 +15,10 @@ import msgspec
 from channels.layers import get_channel_layer
 
 from dradash.reader import topics
+from dradash.reader.nodeseries import samples
+from dradash.reader.nodesets import NodeSets
 from dradash.reader.observations import Observations
+from dradash.reader.series import Groups, node_groups
 from dradash.reader.world import Freshness
 from dradash.store.model import HistoryEntry, ReadModel, StoreUnavailable
 from dradash.store.past import Past, rebuild
@@ -45,6 +48,7 @@ class Follower:
         self._clock = clock
         self._lock = threading.RLock()
         self._replica = Replica(model, lock=self._lock)
+        self.node_sets = NodeSets(model)
         self.observations = Observations()  # read it inside `world()`
         self._freshness = Freshness()
         self._pending: set[str] = set()
@@ -134,21 +138,28 @@ class Follower:
             gc.freeze()
 
     def _observe(self, reloaded: bool) -> None:
+        groups: list[tuple[float, Groups]] = []
         with self._lock:
+            now = self._clock()
             if reloaded:
-                self.observations.restart(self._replica, self._history, self._clock())
-                self._look_back()
-            self.observations.sample(self._replica, self._clock())
+                self.observations.restart(self._replica, self._history, now)
+                groups = self._look_back(now)
+            self.observations.sample(self._replica, now)
+            if not groups and self.observations.nodes.is_due(now):
+                groups = [(now, node_groups(self._replica))]
+        for new in samples(groups, self.node_sets.get):  # reads node sets: pages must not wait for that
+            with self._lock:
+                self.observations.nodes.add(new)
 
-    def _look_back(self) -> None:
+    def _look_back(self, now: float) -> list[tuple[float, Groups]]:
         if self.observations.series:
-            return
+            return []
         try:
             changes = self._model.changes_before(self._replica.revision + 1, CHANGES_READ)
             undone = zip(changes, self._model.states_before(changes), strict=True)
         except StoreUnavailable:
-            return
-        self.observations.look_back(self._replica, undone, self._clock())
+            return []
+        return self.observations.look_back(self._replica, undone, now)
 
     def _history(self, kind: str, key: str) -> list[HistoryEntry]:
         try:

@@ -8,20 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 from dradash.kinds.claim import ResourceClaim
 from dradash.kinds.registry import MalformedObject, decode
 from dradash.kinds.schedulingcontext import PodSchedulingContext
 from dradash.reader.driverstats import DriverStats
 from dradash.reader.entries import claims_by_entry, entry_of
-from dradash.reader.series import Series, rewind, take
-from dradash.reader.trails import Trails
+from dradash.reader.nodeseries import LOOKED_BACK, NodeSeries
+from dradash.reader.nodeseries import STEP as NODE_STEP
+from dradash.reader.series import Groups, Series, node_groups, take, walk_back
+from dradash.reader.trails import COURSES, Course, M, Trails
 from dradash.reader.waits import Waits
 from dradash.reader.world import World
 from dradash.scheduling.classic.claims import driver_of
 from dradash.scheduling.cluster import Cluster
-from dradash.store.model import VERDICTS, Change, HistoryEntry
+from dradash.store.model import Change, HistoryEntry
 from dradash.store.replica import Applied
 
 SEEDED: Final = 500  # contexts whose history is read at start: some 0.2 ms each
@@ -29,43 +31,62 @@ SEEDED: Final = 500  # contexts whose history is read at start: some 0.2 ms each
 ReadHistory = Callable[[str, str], list[HistoryEntry]]
 
 
+def _no_trails() -> dict[str, Trails[Any]]:
+    return {course.kind: Trails(course) for course in COURSES}
+
+
 class Observations:
     def __init__(self) -> None:
         self.drivers = DriverStats()
         self.waits = Waits()
         self.series = Series()
-        self.trails = Trails()
+        self.nodes = NodeSeries()
+        self._instance = ""
+        self._trails = _no_trails()
         self.on_response: Callable[[str, float], None] = lambda _driver, _seconds: None  # driver, how long it took
 
     def feed(self, applied: Applied, cluster: Cluster) -> None:
         change = applied.change
         self.waits.feed(change.kind, change.key, change.at, applied.old, applied.new, cluster)
-        if change.kind == VERDICTS:
-            self.trails.feed(change.at, change.key, applied.new)
-        elif change.kind == "podschedulingcontexts":
+        if change.kind in self._trails:
+            self._trails[change.kind].feed(change.at, change.key, applied.new)
+        if change.kind == "podschedulingcontexts":
             self._context(change.at, change.key, applied.old, applied.new, cluster)
         elif change.kind == "resourceclaims":  # with structured parameters it is the scheduler that allocates
             old, new = (o if isinstance(o, ResourceClaim) else None for o in (applied.old, applied.new))
             self._claim(change.at, change.key, old, new, cluster)
 
+    def trails(self, course: Course[M]) -> Trails[M]:
+        return self._trails[course.kind]
+
     def sample(self, world: World, now: float) -> None:
         if self.series.is_due(now):
             self.series.add(take(world, now))
 
-    def look_back(self, world: World, undone: Iterable[tuple[Change, bytes | None]], now: float) -> None:
+    def look_back(
+        self, world: World, undone: Iterable[tuple[Change, bytes | None]], now: float
+    ) -> list[tuple[float, Groups]]:
         """Begin the counts over time with what the change stream still tells (see series.rewind).
 
-        Counts that there are already, from before the model had to be loaded anew, stay.
+        Counts that there are already, from before the model had to be loaded anew, stay. Gives back what the nodes'
+        samples of before are made of, oldest first.
         """
-        if not self.series:
-            self.series.prepend(rewind(world, now, undone))
+        samples, groups = [], [(now, node_groups(world))]
+        for at, counts in walk_back(world, now, undone):
+            samples.append(counts.sample(at))
+            if groups[-1][0] - at >= NODE_STEP and len(groups) <= LOOKED_BACK:
+                groups.append((at, counts.groups()))
+        self.series.prepend(samples[::-1])
+        return groups[::-1]
 
     def restart(self, world: World, history: ReadHistory, now: float) -> None:
         """Begin the drivers' record anew: from the histories of the newest negotiations and of their claims.
 
         What was negotiated and forgotten before this process started is not in it: `drivers.since` says so.
         """
-        self.drivers, self.waits, self.trails = DriverStats(now), Waits(), Trails()
+        if world.instance != self._instance:  # another model numbers its nodes anew
+            self._instance, self.nodes = world.instance, NodeSeries()
+        self.drivers, self.waits, self._trails = DriverStats(now), Waits(), _no_trails()
         history = cache(history)  # both begin with much the same ones
         self.waits.restart(world, history)
         cluster = world.cluster

@@ -295,12 +295,19 @@ class MemoryModel:
             record = self._state.current[VERDICTS].get(pod)
             return record.entry.object if record else None
 
-    def node_set(self, digest: str) -> bytes | None:
-        return self._state.node_sets.get(digest)
+    def node_sets(self, digests: Sequence[str]) -> dict[str, bytes]:
+        with self._changed:
+            return {d: self._state.node_sets[d] for d in digests if d in self._state.node_sets}
 
     def history(self, kind: str, key: str, start: float, end: float, limit: int) -> list[HistoryEntry]:
         with self._changed:
             return select(self._state.newest_first(kind, key), start, end, limit)
+
+    def histories(
+        self, names: Sequence[tuple[str, str]], start: float, end: float, limit: int
+    ) -> list[list[HistoryEntry]]:
+        with self._changed:
+            return [select(self._state.newest_first(kind, key), start, end, limit) for kind, key in names]
 
     def states_at(self, at: float, also: Collection[tuple[str, str]]) -> dict[tuple[str, str], HistoryEntry | None]:
         with self._changed:

@@ -213,13 +213,22 @@ class ReadModel(Protocol):
     def verdict(self, pod: str) -> bytes | None:
         """The verdict as it is stored now. Its revision, judgedAt and hints may be newer than the last change of it."""
 
-    def node_set(self, digest: str) -> bytes | None: ...
+    def node_sets(self, digests: Sequence[str]) -> dict[str, bytes]:
+        """Those of the sets that there are, by digest, in one round trip."""
 
     def history(self, kind: str, key: str, start: float, end: float, limit: int) -> list[HistoryEntry]:
         """Entries with start <= at <= end, newest last; the entry in force at `start` is included as the first.
 
         The newest `limit` when there are more. So history(kind, key, t, t, 1) is the state at t: nothing when there was
         none, type DELETED with the last state when the object was gone. Of SYNC the states' lasting parts.
+        """
+
+    def histories(
+        self, names: Sequence[tuple[str, str]], start: float, end: float, limit: int
+    ) -> list[list[HistoryEntry]]:
+        """`history` of each (kind, key), in one round trip: what a page of rows asks for.
+
+        Only for an object that has changed `limit` times since `end` it takes another one.
         """
 
     def states_at(self, at: float, also: Collection[tuple[str, str]]) -> dict[tuple[str, str], HistoryEntry | None]:

@@ -106,12 +106,32 @@ class RedisReader:
         record = self._redis.call("HGET", self._keys.verdicts, text(pod))
         return None if record is None else entry_of(record).object
 
-    def node_set(self, digest: str) -> bytes | None:
-        packed = self._redis.call("HGET", self._keys.node_sets, text(digest))
-        return None if packed is None else unpack(packed)
+    def node_sets(self, digests: Sequence[str]) -> dict[str, bytes]:
+        if not digests:
+            return {}
+        found = self._redis.call("HMGET", self._keys.node_sets, *map(text, digests))
+        return {d: unpack(packed) for d, packed in zip(digests, found, strict=True) if packed is not None}
 
     def history(self, kind: str, key: str, start: float, end: float, limit: int) -> list[HistoryEntry]:
         return select(self._newest_first(kind, key), start, end, limit)
+
+    def histories(
+        self, names: Sequence[tuple[str, str]], start: float, end: float, limit: int
+    ) -> list[list[HistoryEntry]]:
+        if not names or limit <= 0:
+            return [[] for _ in names]
+        commands: list[tuple[Any, ...]] = [("HGET", self._keys.current(kind), text(key)) for kind, key in names]
+        commands += [("LRANGE", self._keys.history(kind, key), -limit, -1) for kind, key in names]
+        answers = self._redis.pipe(*commands)
+        found = []
+        for (kind, key), current, recent in zip(names, answers, answers[len(names) :], strict=False):
+            newest_first = [*([] if current is None else [current]), *reversed(recent)]
+            # Bodies of what is too new are not unpacked.
+            entries = select((entry_of(r) for r in newest_first if time_of(r) <= end), start, end, limit)
+            if len(recent) == limit and len(entries) < limit and not (entries and entries[0].at <= start):
+                entries = self.history(kind, key, start, end, limit)
+            found.append(entries)
+        return found
 
     def states_at(self, at: float, also: Collection[tuple[str, str]]) -> dict[tuple[str, str], HistoryEntry | None]:
         names = sorted({*self.superseded_since(at), *also})

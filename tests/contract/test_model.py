@@ -456,7 +456,8 @@ class TestNodeSets:
         with_pod(model)
         sets = {"aa": b"\xff" * 700, "bb": b""}
         model.put_verdict("ns/p", 1, verdict("v"), sets, 12.0)
-        assert {digest: model.node_set(digest) for digest in (*sets, "cc")} == {**sets, "cc": None}
+        assert model.node_sets([*sets, "cc"]) == sets
+        assert model.node_sets([]) == {}
 
     def test_a_set_stays_while_a_verdict_in_force_names_it(self, model: Model) -> None:
         epoch = lead(model)
@@ -465,7 +466,7 @@ class TestNodeSets:
         model.put_verdict("ns/q", 2, verdict("v"), {"aa": b"1"}, 12.0)
         model.apply(epoch, [delete("pods", "ns/p")], [], 13.0)
         model.housekeep(epoch, 1e9)
-        assert model.node_set("aa") == b"1"
+        assert model.node_sets(["aa"]) == {"aa": b"1"}
 
     def test_a_set_goes_when_verdicts_and_history_have_forgotten_it(self, make_store: MakeStore) -> None:
         model = make_store(history_seconds=1000.0).open()
@@ -473,10 +474,10 @@ class TestNodeSets:
         model.put_verdict("ns/p", 1, verdict("v"), {"aa": b"1", "bb": b"2"}, 100.0)
         assert model.put_verdict("ns/p", 2, verdict("w"), {"bb": b"2"}, 200.0)
         model.housekeep(epoch, 1199.0)
-        assert model.node_set("aa") == b"1", "the history still names it"
+        assert model.node_sets(["aa"]) == {"aa": b"1"}, "the history still names it"
         model.housekeep(epoch, 1201.0)
-        assert model.node_set("aa") is None
-        assert model.node_set("bb") == b"2"
+        assert "aa" not in model.node_sets(["aa"])
+        assert model.node_sets(["bb"]) == {"bb": b"2"}
 
     def test_a_set_is_kept_for_a_while_after_the_last_word_of_it(self, make_store: MakeStore) -> None:
         model = make_store(history_seconds=10.0).open()
@@ -485,9 +486,9 @@ class TestNodeSets:
         model.apply(epoch, [delete("pods", "ns/p")], [], 200.0)
         model.housekeep(epoch, 230.0)
         assert model.history(VERDICTS, "ns/p", 0, 999, 9) == []
-        assert model.node_set("aa") == b"1"
+        assert model.node_sets(["aa"]) == {"aa": b"1"}
         model.housekeep(epoch, 261.0)
-        assert model.node_set("aa") is None
+        assert "aa" not in model.node_sets(["aa"])
 
     def test_a_set_named_again_is_not_swept(self, make_store: MakeStore) -> None:
         model = make_store(history_seconds=10.0).open()
@@ -496,7 +497,7 @@ class TestNodeSets:
         model.put_verdict("ns/p", 2, verdict("w"), {}, 101.0)
         model.put_verdict("ns/p", 3, verdict("v"), {"aa": b"1"}, 102.0)
         model.housekeep(epoch, 900.0)
-        assert model.node_set("aa") == b"1"
+        assert model.node_sets(["aa"]) == {"aa": b"1"}
 
 
 class TestSync:
@@ -719,6 +720,30 @@ class TestHistory:
         model.apply(epoch, [delete("pods", "ns/p")], [], 40.0)
         model.apply(epoch, [put("pods", "ns/p")], [], 50.0)
         assert self.states(model, 35, 99) == [(3, 30.0, "MODIFIED"), (4, 40.0, "DELETED"), (5, 50.0, "ADDED")]
+
+    def test_many_histories_at_once_are_what_each_is_by_itself(self, model: Model) -> None:
+        epoch = lead(model)
+        rng = random.Random(11)
+        names = [("pods", f"ns/p{i}") for i in range(6)]
+        for moment in range(1, 60):
+            pod = f"ns/p{rng.randrange(4)}"  # two never are
+            write = delete("pods", pod) if rng.random() < 0.2 else put("pods", pod, n=moment)
+            model.apply(epoch, [write], [], float(moment))
+        names.append((VERDICTS, "ns/p0"))
+        for start, end, limit in (
+            (0, 99, 99),
+            (20, 40, 99),
+            (20, 40, 3),
+            (55, 55, 1),
+            (5, 8, 2),
+            (0, 99, 1),
+            (0, 0, 5),
+        ):
+            each = [model.history(kind, key, start, end, limit) for kind, key in names]
+            assert model.histories(names, start, end, limit) == each
+        assert any(len(h) > 5 for h in model.histories(names, 0, 99, 99))
+        assert model.histories([], 0, 99, 9) == []
+        assert model.histories(names[:2], 0, 99, 0) == [[], []]
 
     def test_verdicts_have_a_history(self, model: Model) -> None:
         epoch = with_pod(model)

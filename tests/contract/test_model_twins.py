@@ -144,14 +144,17 @@ class Twins(RuleBasedStateMachine):
     @rule(kind=KINDS | st.just(VERDICTS), key=PODS, back=st.floats(0, 150), span=st.floats(0, 150), limit=SMALL)
     def history(self, kind: str, key: str, back: float, span: float, limit: int) -> None:
         start = self.now - back
-        self.both(lambda model, _, __: model.history(kind, key, start, start + span, limit))
+        one = self.both(lambda model, _, __: model.history(kind, key, start, start + span, limit))
+        names = [(kind, key), (SYNC, "pods")]
+        many = self.both(lambda model, _, __: model.histories(names, start, start + span, limit))
+        assert many[0] == one
 
     @invariant()
     def they_are_the_same(self) -> None:
         def all_of_it(model: Model, _: int, __: str) -> Any:
             loaded = model.load()
             objects = {kind: keys for kind, keys in loaded.objects.items() if keys}
-            sets = {digest: model.node_set(digest) for digest in ("aa", "bb", "cc")}
+            sets = model.node_sets(["aa", "bb", "cc"])
             rest = (loaded.revision, loaded.verdicts, loaded.sync, loaded.node_slots)
             return objects, sets, rest, model.count_due(), model.history_start(), bool(loaded.instance)
 

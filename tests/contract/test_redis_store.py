@@ -134,3 +134,21 @@ def test_a_change_costs_the_same_in_a_large_model(model: RedisModel, admin: Any)
     model.apply(epoch, [Write("pods", f"ns/p{i}", "ADDED", b"0") for i in range(1, 2000)], [], 1.0)
     model.mark_due(epoch, [DuePod(f"ns/p{i}") for i in range(2000)])
     assert commands_for_one_change(2) == small
+
+
+def test_the_histories_of_a_page_take_one_round_trip(model: RedisModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    epoch = lead(model)
+    names = [("pods", f"ns/p{i}") for i in range(50)]
+    for n in range(3):
+        model.apply(epoch, [Write(kind, key, "MODIFIED", b'{"n":%d}' % n) for kind, key in names], [], 1.0 + n)
+    asked: list[int] = []
+    pipe = model._redis.pipe
+
+    def counted(*commands: tuple[Any, ...]) -> list[Any]:
+        asked.append(len(commands))
+        return pipe(*commands)
+
+    monkeypatch.setattr(model._redis, "pipe", counted)
+    found = model.histories(names, 2.5, 3.5, 60)
+    assert [[e.object for e in entries] for entries in found] == [[b'{"n":1}', b'{"n":2}']] * 50
+    assert asked == [100]

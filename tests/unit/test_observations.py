@@ -133,6 +133,7 @@ def test_the_record_begins_with_what_history_says() -> None:
         return [HistoryEntry(i, float(i), "MODIFIED", build.raw(o)) for i, o in enumerate((first, second), start=1)]
 
     class World:
+        instance = "test"
         cluster = seen.cluster
         times = {"podschedulingcontexts": {"ml/p": 2.0}}
 

@@ -140,7 +140,7 @@ def test_while_the_model_cannot_be_read_a_page_says_how_old_it_is(
     def refuse(*_: object) -> None:
         raise StoreUnavailable("Redis cannot be reached")
 
-    for name in ("changes", "history", "node_set", "lease"):
+    for name in ("changes", "history", "histories", "node_sets", "lease"):
         monkeypatch.setattr(scene.model, name, refuse)
     assert not scene.web.follower.step()
     page = get(line.path)

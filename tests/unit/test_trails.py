@@ -12,10 +12,10 @@ from django.test import Client
 
 from dradash.reader import current
 from dradash.reader.moment import show
-from dradash.reader.trails import KEPT, WINDOW, Mark, Trails, marks_of
+from dradash.reader.trails import KEPT, VERDICT, WINDOW, Trails, VerdictMark, marks_of
 from dradash.scheduling.verdict import Outcome
 from dradash.store.model import HistoryEntry, StoreUnavailable
-from dradash.web.presenters import pods
+from dradash.web.presenters import lines, pods
 from dradash.web.presenters.pods import PodsView
 from dradash.web.presenters.query import Query
 from tests import build
@@ -63,7 +63,7 @@ def get(path: str) -> str:
 
 
 def test_only_a_change_is_noted_and_only_of_a_watched_pod() -> None:
-    trails = Trails()
+    trails = Trails(VERDICT)
     verdict = build.verdict(POD, WAITING, nodes_fit=3, nodes_total=8)
     trails.feed(1.0, KEY, verdict)
     assert trails.marks(KEY) == ()
@@ -72,29 +72,33 @@ def test_only_a_change_is_noted_and_only_of_a_watched_pod() -> None:
     for at in (2.0, 3.0):
         trails.feed(at, KEY, verdict)
     trails.feed(4.0, KEY, build.verdict(POD, BLOCKED, nodes_fit=3, nodes_total=8))
-    assert trails.marks(KEY) == (Mark(2.0, 3, WAITING), Mark(4.0, 3, BLOCKED))
+    assert trails.marks(KEY) == (VerdictMark(2.0, 3, WAITING), VerdictMark(4.0, 3, BLOCKED))
 
 
 def test_what_was_before_comes_before_what_was_noted_meanwhile() -> None:
-    trails = Trails()
+    trails = Trails(VERDICT)
     trails.watch(KEY)
     trails.feed(5.0, KEY, build.verdict(POD, WAITING, nodes_fit=2, nodes_total=8))
-    trails.fill(KEY, [Mark(1.0, 0, BLOCKED), Mark(3.0, 3, WAITING), Mark(5.0, 2, WAITING)])
-    assert trails.marks(KEY) == (Mark(1.0, 0, BLOCKED), Mark(3.0, 3, WAITING), Mark(5.0, 2, WAITING))
+    trails.fill(KEY, [VerdictMark(1.0, 0, BLOCKED), VerdictMark(3.0, 3, WAITING), VerdictMark(5.0, 2, WAITING)])
+    assert trails.marks(KEY) == (
+        VerdictMark(1.0, 0, BLOCKED),
+        VerdictMark(3.0, 3, WAITING),
+        VerdictMark(5.0, 2, WAITING),
+    )
 
 
 def test_a_pod_that_is_gone_takes_its_trail_along() -> None:
-    trails = Trails()
+    trails = Trails(VERDICT)
     trails.watch(KEY)
     trails.feed(1.0, KEY, build.verdict(POD))
     trails.feed(2.0, KEY, None)
-    trails.fill(KEY, [Mark(0.0, 1, WAITING)])
+    trails.fill(KEY, [VerdictMark(0.0, 1, WAITING)])
     assert trails.marks(KEY) == ()
     assert trails.watch(KEY)
 
 
 def test_a_flapping_pod_costs_no_more_than_the_newest_changes() -> None:
-    trails = Trails()
+    trails = Trails(VERDICT)
     trails.watch(KEY)
     for at in range(3 * KEPT):
         trails.feed(float(at), KEY, build.verdict(POD, WAITING, nodes_fit=at % 2, nodes_total=8))
@@ -109,7 +113,7 @@ def test_the_history_of_an_earlier_pod_of_the_name_and_what_cannot_be_read_are_l
     said = b'{"outcome":"Waiting","nodesFit":%d,"nodesTotal":9}'
     entries = [entry(1, said % 9), entry(2, said % 9, "DELETED"), entry(3, said % 4), entry(4, b'{"outcome":"New"}')]
     unasked = entry(5, b'{"outcome":"Waiting"}')
-    assert marks_of([*entries, unasked]) == [Mark(3.0, 4, WAITING), Mark(5.0, None, WAITING)]
+    assert marks_of(VERDICT, [*entries, unasked]) == [VerdictMark(3.0, 4, WAITING), VerdictMark(5.0, None, WAITING)]
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
@@ -117,16 +121,16 @@ def test_the_history_of_an_earlier_pod_of_the_name_and_what_cannot_be_read_are_l
 
 def test_the_history_is_read_once_for_each_pod(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     here = scene.web
-    first = here.trails([KEY], None)[KEY]
+    first = here.trails(VERDICT, [KEY], None)[KEY]
     assert went(first) == [(None, BLOCKED), (3, WAITING), (2, WAITING)]
 
     def refuse(*_: object) -> None:
         raise AssertionError("read again")
 
-    monkeypatch.setattr(scene.model, "history", refuse)
+    monkeypatch.setattr(scene.model, "histories", refuse)
     scene.put(build.node("node-0"))
     scene.look()
-    assert went(here.trails([KEY], None)[KEY]) == [*went(first), (3, WAITING)]
+    assert went(here.trails(VERDICT, [KEY], None)[KEY]) == [*went(first), (3, WAITING)]
 
 
 def test_what_could_not_be_read_is_asked_for_again(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,20 +138,20 @@ def test_what_could_not_be_read_is_asked_for_again(scene: Scene, monkeypatch: py
         raise StoreUnavailable("gone")
 
     with monkeypatch.context() as patched:
-        patched.setattr(scene.model, "history", refuse)
-        assert scene.web.trails([KEY], None) == {KEY: ()}
-        assert scene.web.trails([KEY], time.time()) == {KEY: ()}
-    assert len(scene.web.trails([KEY], None)[KEY]) == 3
+        patched.setattr(scene.model, "histories", refuse)
+        assert scene.web.trails(VERDICT, [KEY], None) == {KEY: ()}
+        assert scene.web.trails(VERDICT, [KEY], time.time()) == {KEY: ()}
+    assert len(scene.web.trails(VERDICT, [KEY], None)[KEY]) == 3
 
 
 def test_a_past_moment_ends_with_what_was_then(scene: Scene) -> None:
-    assert went(scene.web.trails([KEY], scene.now - 30.0)[KEY]) == [(None, BLOCKED), (3, WAITING)]
+    assert went(scene.web.trails(VERDICT, [KEY], scene.now - 30.0)[KEY]) == [(None, BLOCKED), (3, WAITING)]
 
 
 # --- showing ---------------------------------------------------------------------------------------------------------
 
 
-def drawn(*marks: Mark, now: float) -> pods.Trail | None:
+def drawn(*marks: VerdictMark, now: float) -> lines.Line | None:
     view: PodsView = pods.present(WORLD, Query.of({"q": "one/a"}, pods.PARAMS))
     (row,) = pods.with_trails(view, {"one/a": marks}, now).rows
     return row.trail
@@ -157,10 +161,10 @@ def test_the_line_goes_by_time_and_ticks_where_the_outcome_changed() -> None:
     now = 10 * WINDOW
     start = now - WINDOW
     trail = drawn(
-        Mark(start - 900, 9, BLOCKED),
-        Mark(start - 60, 0, BLOCKED),
-        Mark(start + WINDOW / 2, 4, WAITING),
-        Mark(start + WINDOW * 3 / 4, 2, WAITING),
+        VerdictMark(start - 900, 9, BLOCKED),
+        VerdictMark(start - 60, 0, BLOCKED),
+        VerdictMark(start + WINDOW / 2, 4, WAITING),
+        VerdictMark(start + WINDOW * 3 / 4, 2, WAITING),
         now=now,
     )
     assert trail is not None
@@ -173,16 +177,18 @@ def test_where_no_node_was_looked_at_there_is_no_line() -> None:
     now = 10 * WINDOW
     start = now - WINDOW
     quarters = [start, *(start + WINDOW * n / 4 for n in (1, 2, 3))]
-    trail = drawn(*(Mark(at, fit, BLOCKED) for at, fit in zip(quarters, (None, 2, None, 1), strict=True)), now=now)
+    trail = drawn(
+        *(VerdictMark(at, fit, BLOCKED) for at, fit in zip(quarters, (None, 2, None, 1), strict=True)), now=now
+    )
     assert trail is not None
     assert trail.path == "M20,1H40M60,9H80"
     assert trail.text == "Nodes that fit over the last hour: 2 then, 1 now, at most 2; the same verdict"
-    ended = drawn(Mark(start, 2, WAITING), Mark(quarters[2], None, Outcome.BOUND), now=now)
+    ended = drawn(VerdictMark(start, 2, WAITING), VerdictMark(quarters[2], None, Outcome.BOUND), now=now)
     assert ended is not None
     assert (ended.path, ended.ticks) == ("M0,1H40", "M40,0V4")
     assert "2 then, not looked at now, at most 2" in ended.text
-    never = drawn(Mark(start, None, BLOCKED), now=now)
-    assert never == pods.Trail("", "", "No node was looked at in the last hour; the same verdict")
+    never = drawn(VerdictMark(start, None, BLOCKED), now=now)
+    assert never == lines.Line("", "", "No node was looked at in the last hour; the same verdict")
     assert drawn(now=now) is None
 
 
@@ -190,14 +196,14 @@ def test_where_no_node_was_looked_at_there_is_no_line() -> None:
     ("age", "words", "begins"), [(60.0, "5 minutes", 64), (600.0, "15 minutes", 27), (900.0 * 4, "hour", 0)]
 )
 def test_a_page_of_young_pods_shows_the_shorter_time_that_they_are_known(age: float, words: str, begins: int) -> None:
-    trail = drawn(Mark(10 * WINDOW - age, 3, WAITING), now=10 * WINDOW)
+    trail = drawn(VerdictMark(10 * WINDOW - age, 3, WAITING), now=10 * WINDOW)
     assert trail is not None
     assert trail.path == f"M{begins},1H80"
     assert trail.text == f"Nodes that fit over the last {words}: 3 all the time; the same verdict"
 
 
 def test_a_line_stays_as_it_is_until_there_is_something_to_see() -> None:
-    marks = tuple(Mark(10 * WINDOW - ago, fit, WAITING) for ago, fit in ((3000, 1), (600, 3), (300, 0)))
+    marks = tuple(VerdictMark(10 * WINDOW - ago, fit, WAITING) for ago, fit in ((3000, 1), (600, 3), (300, 0)))
     assert drawn(*marks, now=10 * WINDOW - 80.0) == drawn(*marks, now=10 * WINDOW)
     assert drawn(*marks, now=10 * WINDOW) != drawn(*marks, now=10 * WINDOW + 91.0)
 

@@ -225,7 +225,7 @@ def test_while_the_model_cannot_be_read_pages_show_what_they_have_and_say_so(
     def refuse(*_: object) -> None:
         raise StoreUnavailable("Redis at 127.0.0.1:1 cannot be reached")
 
-    for name in ("changes", "history", "node_set", "lease"):
+    for name in ("changes", "history", "histories", "node_sets", "lease"):
         monkeypatch.setattr(scene.model, name, refuse)
     assert not scene.web.follower.step()
     page = get("/ns/ml/pods/train")

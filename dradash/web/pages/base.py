@@ -15,6 +15,7 @@ from django.conf import settings
 
 from dradash.reader import current
 from dradash.reader.moment import BadMoment, parse
+from dradash.reader.series import Sample
 from dradash.reader.world import Freshness, World
 from dradash.scheduling.cluster import claim_keys
 from dradash.store.model import VERDICTS, HistoryEntry, StoreUnavailable
@@ -137,6 +138,12 @@ class Page(abc.ABC):
         if self.with_now and self.at is not None:
             return *differing(None, self.at, objects), True
         return *differing(self.at, other, objects), self.at is None
+
+    def samples(self) -> list[Sample]:
+        """Counts over time up to the moment that is looked at, as far as this process knows them."""
+        follower = current.get().follower
+        with follower.world():
+            return follower.observations.series.until(self.now())
 
     # --- rendering -------------------------------------------------------------------------------------------------
 

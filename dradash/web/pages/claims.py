@@ -6,10 +6,11 @@ from typing import Final
 
 from dradash.reader import current, topics
 from dradash.reader.before import world_before
+from dradash.reader.trails import CLAIM, marks_of
 from dradash.web.fragments import Part, Row
 from dradash.web.pages.base import ObjectPage, Page
 from dradash.web.pages.findings import ShowsFindings
-from dradash.web.presenters import claim, claims
+from dradash.web.presenters import claim, claims, lines
 
 
 class ClaimsPage(Page):
@@ -23,6 +24,8 @@ class ClaimsPage(Page):
     def parts(self) -> tuple[str, list[Part], int]:
         with self.world() as world:
             view = claims.present(world, self.query)
+        trails = current.get().trails(CLAIM, [r.key for r in view.rows], self.at)
+        view = claims.with_trails(view, trails, self.now())
         rows = tuple(Row(r.id, r) for r in view.rows)
         filters = Part("filters", "claims/_filters.html", view)
         return "Claims", [filters, Part("list", "claims/_list.html", view, rows, "claims/_row.html")], 200
@@ -47,6 +50,8 @@ class ClaimPage(ShowsFindings, ObjectPage):
                 facts = claim.gather(before, self.object_key, last)
         if facts is None:
             return self.missing()
-        view = claim.present(facts, self.history(self.kind, self.object_key))
+        history = self.history(self.kind, self.object_key)
+        view = claim.present(facts, history)
         headline, *blocks = [Part(n, f"claim/_{n}.html", view) for n in CLAIM_BLOCKS]
-        return self.object_key, [headline, self.findings_about(self.kind, self.object_key), *blocks], 200
+        course = Part("course", "_course.html", lines.claim_course(marks_of(CLAIM, history), self.now()))
+        return self.object_key, [headline, self.findings_about(self.kind, self.object_key), course, *blocks], 200

@@ -39,7 +39,7 @@ def seen(page: Page) -> tuple[frozenset[str], list[Sample]]:
     with follower.world():
         stats = follower.observations.drivers
         heard = frozenset(name for name in stats.names() if stats.summary(name, page.now()).heard)
-        return heard, follower.observations.series.until(page.now())
+    return heard, page.samples()
 
 
 CLASS_BLOCKS: Final = ("headline", "pods", "object")

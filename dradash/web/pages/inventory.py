@@ -46,7 +46,7 @@ class DeviceClassesPage(_ListPage):
         return frozenset({topics.DEVICES, topics.PODS})
 
     def present(self, world: World) -> deviceclasses.DeviceClassesView:
-        return deviceclasses.present(world, self.query)
+        return deviceclasses.present(world, self.query, self.samples())
 
 
 DEVICE_CLASS_BLOCKS: Final = ("headline", "selectors", "pods", "object")
@@ -71,7 +71,7 @@ class DeviceClassPage(ShowsFindings, ObjectPage):
 
     def _view(self, last: HistoryEntry | None) -> deviceclasses.DeviceClassView | None:
         with self.world() as world:
-            return deviceclasses.detail(world, self.object_key, last)
+            return deviceclasses.detail(world, self.object_key, self.samples(), last)
 
 
 class PoolsPage(_ListPage):

@@ -6,11 +6,12 @@ from typing import Final
 
 from dradash.reader import current, topics
 from dradash.reader.before import negotiated_until, world_before
+from dradash.reader.trails import TALK, marks_of
 from dradash.store.model import HistoryEntry
 from dradash.web.fragments import Part, Row
 from dradash.web.pages.base import ObjectPage, Page, about_pod
 from dradash.web.pages.findings import ShowsFindings
-from dradash.web.presenters import negotiation, negotiations
+from dradash.web.presenters import lines, negotiation, negotiations
 
 
 class NegotiationsPage(Page):
@@ -24,6 +25,8 @@ class NegotiationsPage(Page):
     def parts(self) -> tuple[str, list[Part], int]:
         with self.world() as world:
             view = negotiations.present(world, self.query, current.get().waits(self.at), self.now())
+        trails = current.get().trails(TALK, [r.key for r in view.rows], self.at)
+        view = negotiations.with_trails(view, trails, self.now())
         rows = tuple(Row(r.id, r) for r in view.rows)
         filters = Part("filters", "negotiations/_filters.html", view)
         listed = Part("list", "negotiations/_list.html", view, rows, "negotiations/_row.html")
@@ -57,7 +60,8 @@ class NegotiationPage(ShowsFindings, ObjectPage):
         told = frozenset(f.id for f in self.about(self.kind, self.object_key))
         view = negotiation.present(facts, contexts, histories, self.now(), self.query, told)
         headline, *blocks = [Part(n, f"negotiation/_{n}.html", view) for n in BLOCKS]
-        parts = [headline, self.findings_about(self.kind, self.object_key), *blocks]
+        course = Part("course", "_course.html", lines.talk_course(marks_of(TALK, contexts), self.now()))
+        parts = [headline, self.findings_about(self.kind, self.object_key), course, *blocks]
         return f"Negotiation {self.object_key}", parts, 200
 
     def _facts(self, last: HistoryEntry | None) -> negotiation.Facts | None:

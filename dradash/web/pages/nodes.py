@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from dradash.reader import current, topics
+from dradash.reader.nodeseries import marks_of
 from dradash.store.model import HistoryEntry
 from dradash.web.fragments import Part, Row
 from dradash.web.pages.base import ObjectPage, Page
 from dradash.web.pages.findings import ShowsFindings
-from dradash.web.presenters import inventory, node, nodelist
+from dradash.web.presenters import inventory, lines, node, nodelist
 
 
 class NodeListPage(Page):
@@ -28,6 +29,7 @@ class NodeListPage(Page):
         with self.world() as world:
             facts = nodelist.gather(world, self.query, refusals)
         view = nodelist.present(facts, self.query, here.node_sets.get)
+        view = nodelist.with_trails(view, here.node_samples(self.at), self.now())
         rows = tuple(Row(r.id, r) for r in view.rows)
         filters = Part("filters", "nodes/_filters.html", view)
         return "Nodes", [filters, Part("list", "nodes/_list.html", view, rows, "nodes/_row.html")], 200
@@ -58,8 +60,14 @@ class NodePage(ShowsFindings, ObjectPage):
         with self.world() as world:
             devices = inventory.devices_of_node(world, view.name)
         parts.insert(3, Part("devices", "node/_devices.html", devices))
-        parts.insert(1, self.findings_about(self.kind, self.object_key))
+        parts[1:1] = [self.findings_about(self.kind, self.object_key), Part("course", "_course.html", self._course())]
         return view.name, parts, 200
+
+    def _course(self) -> lines.Course | None:
+        with self.world() as world:
+            slot = world.cluster.nodes.bit(self.object_key).bit_length() - 1
+        marks = marks_of(current.get().node_samples(self.at), [slot])[slot] if slot >= 0 else []
+        return lines.node_course(marks, self.now())
 
     def _facts(self, last: HistoryEntry | None) -> node.Facts | None:
         follower = current.get().follower

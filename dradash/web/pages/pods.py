@@ -11,6 +11,7 @@ from django.utils.html import format_html, format_html_join
 from dradash.reader import current, topics
 from dradash.reader.before import last_claims, world_before
 from dradash.reader.devicereports import DeviceReports
+from dradash.reader.trails import VERDICT
 from dradash.scheduling.claimfacts import AnyClaim
 from dradash.scheduling.generation import Generation
 from dradash.store.model import VERDICTS, HistoryEntry
@@ -31,7 +32,7 @@ class PodsPage(Page):
     def parts(self) -> tuple[str, list[Part], int]:
         with self.world() as world:
             view = pods.present(world, self.query)
-        trails = current.get().trails([r.key for r in view.rows], self.at)
+        trails = current.get().trails(VERDICT, [r.key for r in view.rows], self.at)
         view = pods.with_trails(view, trails, self.now())
         rows = tuple(Row(r.id, r) for r in view.rows)
         filters = Part("filters", "pods/_filters.html", view)

@@ -161,12 +161,12 @@ def spark(values: Sequence[float], what: str) -> Spark | None:
     return Spark(f"M{' L'.join(points)}", text, what, rows, len(values))
 
 
-def steps(values: Sequence[tuple[float, float | None]], start: float, end: float) -> str:
+def steps(values: Sequence[tuple[float, float | None]], start: float, end: float, least: float = 1.0) -> str:
     """The path of a value that stays as it is from each time on, up to `end`; a gap where it is None.
 
-    values: (Unix seconds, value), oldest first.
+    values: (Unix seconds, value), oldest first. least: what the top edge stands for at least.
     """
-    most = max((1.0, *(value for _, value in values if value is not None)))
+    most = max((least, *(value for _, value in values if value is not None)))
     path, drawing = "", False
     for at, value in values:
         x = across(at, start, end)

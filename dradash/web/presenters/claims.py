@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
 from dradash.kinds.meta import ObjectMeta
+from dradash.reader.trails import ClaimMark
 from dradash.reader.world import World
 from dradash.scheduling.claimfacts import (
     AnyClaim,
@@ -25,6 +26,7 @@ from dradash.scheduling.claimfacts import (
 from dradash.scheduling.classic.claimstate import ClaimState
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.nodetable import InvalidSelector
+from dradash.web.presenters.lines import Strip, claim_strip, window_of
 from dradash.web.presenters.query import Column, Option, Pager, Query, Sorting, columns, options, page_of, sorted_by
 from dradash.web.presenters.words import CLAIM_STATES, Chip, claim_chip, claim_href, href, pod_href, row_id
 
@@ -63,6 +65,7 @@ class ClassLink(msgspec.Struct, frozen=True):
 
 class ClaimRow(msgspec.Struct, frozen=True):
     id: str
+    key: str
     href: str
     namespace: str
     name: str
@@ -76,6 +79,7 @@ class ClaimRow(msgspec.Struct, frozen=True):
     pods: int  # pods that name the claim
     owner: Owner | None
     created: str
+    trail: Strip | None = None
 
 
 class ClaimFilters(msgspec.Struct, frozen=True):
@@ -216,6 +220,7 @@ def _row(item: Item, cluster: Cluster) -> ClaimRow:
     claim = item.claim
     return ClaimRow(
         id=row_id("claim", item.key),
+        key=item.key,
         href=claim_href(item.key),
         namespace=claim.namespace,
         name=claim.name,
@@ -230,3 +235,10 @@ def _row(item: Item, cluster: Cluster) -> ClaimRow:
         owner=owner_of(claim.metadata),
         created=claim.metadata.creation_timestamp or "",
     )
+
+
+def with_trails(view: ClaimsView, trails: Mapping[str, Sequence[ClaimMark]], now: float) -> ClaimsView:
+    """trails: by the claim's key, up to `now` (Unix seconds), the moment that the page shows."""
+    window = window_of(trails.values(), now)
+    rows = (msgspec.structs.replace(r, trail=claim_strip(tuple(trails.get(r.key, ())), window)) for r in view.rows)
+    return msgspec.structs.replace(view, rows=tuple(rows))

@@ -219,7 +219,6 @@ def _matches(item: Item, query: Query, without: str = "") -> bool:
 
 
 def _row(item: Item, heard: frozenset[str], samples: Sequence[Sample]) -> ClassRow:
-    waiting = [float(s.waiting.get(item.name, 0)) for s in samples[-SPARK:]]
     return ClassRow(
         id=row_id("class", item.name),
         name=item.name,
@@ -233,8 +232,14 @@ def _row(item: Item, heard: frozenset[str], samples: Sequence[Sample]) -> ClassR
         states=states(item.states, {"class": item.name}),
         waiting=item.waiting,
         waiting_href="/pods?" + urlencode({"class": item.name}),
-        spark=spark(waiting, "Pods waiting") if any(waiting) else None,
+        spark=waiting_spark(samples, item.name),
     )
+
+
+def waiting_spark(samples: Sequence[Sample], name: str) -> Spark | None:
+    """name: as in Sample.waiting. None where nobody has waited."""
+    waiting = [float(s.waiting.get(name, 0)) for s in samples[-SPARK:]]
+    return spark(waiting, "Pods waiting") if any(waiting) else None
 
 
 def states(counts: Mapping[str, int], where: Mapping[str, str]) -> tuple[StateCount, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -11,6 +11,7 @@ import msgspec
 
 from dradash.kinds.deviceclass import DeviceClass
 from dradash.kinds.registry import KINDS, MalformedObject, read_object
+from dradash.reader.series import Sample, device_class
 from dradash.reader.world import World
 from dradash.scheduling.claimfacts import classes_in
 from dradash.scheduling.structured import matching
@@ -19,7 +20,8 @@ from dradash.scheduling.structured.matching import Left
 from dradash.scheduling.verdict import Verdict
 from dradash.store.model import HistoryEntry
 from dradash.web.presenters import kubectl
-from dradash.web.presenters.classes import PodRow, StateCount, states, waiting_pods
+from dradash.web.presenters.charts import Spark
+from dradash.web.presenters.classes import PodRow, StateCount, states, waiting_pods, waiting_spark
 from dradash.web.presenters.nodelist import pending_verdicts
 from dradash.web.presenters.query import Column, Pager, Query, Sorting, columns, page_of, sorted_by
 from dradash.web.presenters.steps import as_yaml
@@ -44,6 +46,7 @@ class DeviceClassRow(msgspec.Struct, frozen=True):
     states: tuple[StateCount, ...]
     waiting: int
     waiting_href: str
+    spark: Spark | None
 
     @property
     def none(self) -> bool:
@@ -100,7 +103,7 @@ def expressions(of: DeviceClass) -> tuple[str, ...]:
     return tuple(s.cel.expression if s.cel else "" for s in of.spec.selectors)
 
 
-def present(world: World, query: Query) -> DeviceClassesView:
+def present(world: World, query: Query, samples: Sequence[Sample]) -> DeviceClassesView:
     cluster = world.cluster
     waiting = _waiting(world)
     items = [_item(world, name, of, waiting) for name, of in cluster.device_classes.items()]
@@ -114,8 +117,14 @@ def present(world: World, query: Query) -> DeviceClassesView:
         text=query.get("q"),
         active=bool(text),
         sort=query.get("sort"),
-        columns=(heads[0], Column("Selectors"), Column("Devices left", css="num"), *heads[1:]),
-        rows=tuple(_row(world, i) for i in shown),
+        columns=(
+            heads[0],
+            Column("Selectors"),
+            Column("Devices left", css="num"),
+            *heads[1:],
+            Column("Waiting, over time"),
+        ),
+        rows=tuple(_row(world, i, samples) for i in shown),
         pager=pager,
         known=len(items),
         missing=_missing(world),
@@ -146,7 +155,7 @@ def _item(world: World, name: str, of: DeviceClass, waiting: Counter[str]) -> _I
     return _Item(name, of, Counter(device_claim_state(claims[k]) for k in keys if k in claims), waiting[name])
 
 
-def _row(world: World, item: _Item) -> DeviceClassRow:
+def _row(world: World, item: _Item, samples: Sequence[Sample]) -> DeviceClassRow:
     seen, left = matching.leaves(world.cluster.inventory, expressions(item.of))
     return DeviceClassRow(
         id=row_id("class", item.name),
@@ -161,10 +170,13 @@ def _row(world: World, item: _Item) -> DeviceClassRow:
         states=states(item.states, {"class": item.name}),
         waiting=item.waiting,
         waiting_href="/pods?" + urlencode({"class": item.name}),
+        spark=waiting_spark(samples, device_class(item.name)),
     )
 
 
-def detail(world: World, name: str, last: HistoryEntry | None = None) -> DeviceClassView | None:
+def detail(
+    world: World, name: str, samples: Sequence[Sample], last: HistoryEntry | None = None
+) -> DeviceClassView | None:
     """None when there is no such class. last: the last state of one that is gone."""
     cluster = world.cluster
     of, raw, gone = cluster.device_classes.get(name), cluster.raw[KIND].get(name, b""), 0.0
@@ -177,7 +189,7 @@ def detail(world: World, name: str, last: HistoryEntry | None = None) -> DeviceC
     if of is None:
         return None
     return DeviceClassView(
-        row=_row(world, _item(world, name, of, _waiting(world))),
+        row=_row(world, _item(world, name, of, _waiting(world)), samples),
         created=of.metadata.creation_timestamp or "",
         gone=gone,
         config=tuple(_config(c.opaque or {}) for c in of.spec.config),

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
 from dradash.reader.talks import BOUND, ENDING, LATE, NO_POD, Talk, all_talks, rules_broken
+from dradash.reader.trails import TalkMark
 from dradash.reader.waits import Since
 from dradash.reader.world import World
 from dradash.scheduling.classic.awaiting import Awaited, Stage
 from dradash.scheduling.classic.invariants import Invariant
+from dradash.web.presenters.lines import Line, talk_line, window_of
 from dradash.web.presenters.query import Column, Option, Pager, Query, Sorting, columns, options, page_of, sorted_by
 from dradash.web.presenters.words import ACTORS, Chip, driver_href, negotiation_href, node_href, pod_href, row_id
 
@@ -44,6 +46,7 @@ class Move(msgspec.Struct, frozen=True):
 
 class TalkRow(msgspec.Struct, frozen=True):
     id: str
+    key: str
     href: str
     namespace: str
     name: str
@@ -57,6 +60,7 @@ class TalkRow(msgspec.Struct, frozen=True):
     answered: int
     claims: int
     broken: tuple[Invariant, ...]
+    trail: Line | None = None
 
 
 class TalkFilters(msgspec.Struct, frozen=True):
@@ -140,6 +144,7 @@ def _row(talk: Talk, now: float) -> TalkRow:
     answered = {s.name for s in talk.context.status.resource_claims}
     return TalkRow(
         id=row_id("talk", talk.key),
+        key=talk.key,
         href=negotiation_href(talk.key),
         namespace=talk.context.namespace,
         name=talk.context.name,
@@ -154,6 +159,13 @@ def _row(talk: Talk, now: float) -> TalkRow:
         claims=len(talk.claims),
         broken=rules_broken(talk, now),
     )
+
+
+def with_trails(view: TalksView, trails: Mapping[str, Sequence[TalkMark]], now: float) -> TalksView:
+    """trails: by the pod's key, up to `now` (Unix seconds), the moment that the page shows."""
+    window = window_of(trails.values(), now)
+    rows = (msgspec.structs.replace(r, trail=talk_line(tuple(trails.get(r.key, ())), window)) for r in view.rows)
+    return msgspec.structs.replace(view, rows=tuple(rows))
 
 
 def move(awaiting: Awaited) -> Move:

@@ -12,6 +12,7 @@ import msgspec
 from dradash.kinds.node import Node
 from dradash.kinds.registry import MalformedObject, decode
 from dradash.reader.driverstats import Refused
+from dradash.reader.series import groups_of
 from dradash.reader.world import World
 from dradash.scheduling.claimfacts import claims_of, class_text, drivers_in_charge, state_of
 from dradash.scheduling.cluster import Cluster
@@ -22,7 +23,7 @@ from dradash.scheduling.verdict import Verdict
 from dradash.store.model import HistoryEntry
 from dradash.web.presenters import kubectl
 from dradash.web.presenters.filterwords import asked_labels, words
-from dradash.web.presenters.nodelist import groups_of, pending_verdicts, state_chip, taint_text
+from dradash.web.presenters.nodelist import pending_verdicts, state_chip, taint_text
 from dradash.web.presenters.poddevices import NODE
 from dradash.web.presenters.query import Option, Pager, Query, options, page_of
 from dradash.web.presenters.steps import as_yaml

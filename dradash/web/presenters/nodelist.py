@@ -9,14 +9,17 @@ from typing import Final
 import msgspec
 
 from dradash.kinds.node import Node, Taint
+from dradash.reader.nodeseries import NodeMark, NodeSample, marks_of, note
+from dradash.reader.series import groups_of
 from dradash.reader.world import World
 from dradash.scheduling import nodeset
 from dradash.scheduling.claimfacts import claims_of
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.nodecounts import NodeCounts
 from dradash.scheduling.places import class_sets, places, slots_of
-from dradash.scheduling.verdict import NodeGroup, Verdict
+from dradash.scheduling.verdict import Verdict
 from dradash.web.presenters.filterwords import asked_labels
+from dradash.web.presenters.lines import Line, begin_of_now, node_line, window_of
 from dradash.web.presenters.query import Column, Option, Pager, Query, Sorting, columns, options, page_of, sorted_by
 from dradash.web.presenters.words import Chip, class_href, node_href, row_id
 
@@ -41,6 +44,7 @@ class ClassLink(msgspec.Struct, frozen=True):
 
 class NodeRow(msgspec.Struct, frozen=True):
     id: str
+    slot: int
     href: str
     name: str
     chip: Chip
@@ -52,6 +56,7 @@ class NodeRow(msgspec.Struct, frozen=True):
     refuse: int  # pending pods that Filter refuses here
     refusals: int | None  # by drivers; None: not known
     created: str
+    trail: Line | None = None
 
 
 class NodeFilters(msgspec.Struct, frozen=True):
@@ -106,11 +111,6 @@ class Facts(msgspec.Struct, frozen=True):
     refusals: Mapping[str, int] | None  # None: not known of this moment
     filters: NodeFilters
     known: int
-
-
-def groups_of(verdict: Verdict | None) -> tuple[NodeGroup, ...]:
-    """Filter's node groups; () when it was not reached."""
-    return next((s.groups for s in verdict.steps if s.groups), ()) if verdict else ()
 
 
 def pending_verdicts(world: World) -> Iterable[tuple[str, Verdict | None]]:
@@ -228,6 +228,7 @@ def _row(item: Item, facts: Facts) -> NodeRow:
     passed = [name for name in sorted(sets) if sets[name] >> item.slot & 1]
     return NodeRow(
         id=row_id("node", node.name),
+        slot=item.slot,
         href=node_href(node.name),
         name=node.name,
         chip=state_chip(node),
@@ -240,3 +241,18 @@ def _row(item: Item, facts: Facts) -> NodeRow:
         refusals=item.refusals if facts.refusals is not None else None,
         created=node.metadata.creation_timestamp or "",
     )
+
+
+def with_trails(view: NodesListView, samples: Sequence[NodeSample], now: float) -> NodesListView:
+    """samples: up to `now` (Unix seconds), the moment that the page shows."""
+    if not samples:
+        return view
+    trails = marks_of(samples, [r.slot for r in view.rows])
+    window = window_of(trails.values(), now)
+    began = begin_of_now(window)
+    rows = []
+    for row in view.rows:
+        marks = trails[row.slot]
+        note(marks, NodeMark(max(began, marks[-1].at), row.fit, row.refuse))
+        rows.append(msgspec.structs.replace(row, trail=node_line(tuple(marks), window)))
+    return msgspec.structs.replace(view, rows=tuple(rows))

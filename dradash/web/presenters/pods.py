@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
-from itertools import pairwise
 from typing import Final
 
 import msgspec
 
 from dradash.kinds.pod import Pod
-from dradash.reader.trails import WINDOW, Mark
+from dradash.reader.trails import VerdictMark
 from dradash.reader.world import World
 from dradash.scheduling.claimfacts import classes_in
 from dradash.scheduling.verdict import PERSON, Outcome, Verdict
-from dradash.web.presenters.charts import across, steps
+from dradash.web.presenters.lines import Line, pod_line, window_of
 from dradash.web.presenters.query import Column, Option, Pager, Query, Sorting, columns, options, page_of, sorted_by
 from dradash.web.presenters.words import (
     OUTCOMES,
@@ -27,7 +24,6 @@ from dradash.web.presenters.words import (
     claim_href,
     cut,
     outcome_chip,
-    plural,
     pod_href,
     row_id,
 )
@@ -44,14 +40,6 @@ class PodClaim(msgspec.Struct, frozen=True):
     chip: Chip
 
 
-class Trail(msgspec.Struct, frozen=True):
-    """SVG paths: how many nodes fitted lately, and ticks where the outcome changed. text: in words."""
-
-    path: str
-    ticks: str
-    text: str
-
-
 class PodRow(msgspec.Struct, frozen=True):
     id: str
     key: str
@@ -66,7 +54,7 @@ class PodRow(msgspec.Struct, frozen=True):
     created: str  # RFC 3339: the pod waits for the scheduler since then
     actor: Actor | None
     since: float
-    trail: Trail | None = None
+    trail: Line | None = None
 
 
 class PodFilters(msgspec.Struct, frozen=True):
@@ -231,40 +219,9 @@ def _claims(item: Item) -> tuple[PodClaim, ...]:
 
 # --- how it went ------------------------------------------------------------------------------------------------------
 
-# Seconds that all lines of a page show, the least that reaches back to the first verdict of any: and how it is said.
-WINDOWS: Final = {300.0: "5 minutes", 900.0: "15 minutes", WINDOW: "hour"}
-STEPS: Final = 40  # in so many the lines move on: each time all rows with a change in them are sent again
 
-
-def with_trails(view: PodsView, trails: Mapping[str, Sequence[Mark]], now: float) -> PodsView:
+def with_trails(view: PodsView, trails: Mapping[str, Sequence[VerdictMark]], now: float) -> PodsView:
     """trails: by the pod's key, up to `now` (Unix seconds), the moment that the page shows."""
-    oldest = min((marks[0].at for marks in trails.values() if marks), default=now)
-    window = next((w for w in WINDOWS if now - oldest <= w), WINDOW)
-    slot = window / STEPS
-    end = math.ceil(now / slot) * slot
-    rows = (msgspec.structs.replace(r, trail=_trail(tuple(trails.get(r.key, ())), end, window)) for r in view.rows)
+    window = window_of(trails.values(), now)
+    rows = (msgspec.structs.replace(r, trail=pod_line(tuple(trails.get(r.key, ())), window)) for r in view.rows)
     return msgspec.structs.replace(view, rows=tuple(rows))
-
-
-@lru_cache(maxsize=2048)  # a page of pods that flap is drawn anew with each of its changes: 8 ms otherwise
-def _trail(marks: tuple[Mark, ...], end: float, window: float) -> Trail | None:
-    start = end - window
-    shown = marks[max(0, sum(m.at <= start for m in marks) - 1) :]
-    if not shown:
-        return None
-    changed = [m for before, m in pairwise(shown) if m.outcome != before.outcome]
-    ticks = dict.fromkeys(across(m.at, start, end) for m in changed)
-    path = steps([(m.at, m.fit) for m in shown], start, end)
-    return Trail(path, "".join(f"M{x},0V4" for x in ticks), _said(shown, len(changed), WINDOWS[window]))
-
-
-def _said(marks: Sequence[Mark], changes: int, window: str) -> str:
-    verdict = f"the verdict changed {plural(changes, 'time')}" if changes else "the same verdict"
-    fits = [m.fit for m in marks if m.fit is not None]
-    if not fits:
-        return f"No node was looked at in the last {window}; {verdict}"
-    now = "not looked at now" if marks[-1].fit is None else f"{fits[-1]} now"
-    went = (
-        f"{fits[0]} then, {now}, at most {max(fits)}" if len({m.fit for m in marks}) > 1 else f"{fits[0]} all the time"
-    )
-    return f"Nodes that fit over the last {window}: {went}; {verdict}"
