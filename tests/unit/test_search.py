@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlencode
@@ -212,23 +211,16 @@ def test_an_object_that_changed_is_found_by_its_new_words() -> None:
     assert count() == 0
 
 
-def test_ten_thousand_claims_are_searched_in_20_ms_and_a_few_are_shown() -> None:
+def test_of_ten_thousand_claims_a_few_are_shown_and_all_are_counted() -> None:
     claims = [build.claim(f"job-{i}-gpu", f"team-{i % 40}", labels={"app": f"job-{i}"}) for i in range(10_000)]
     scene, haystacks = Scene(*build.nodes(1000), *claims), found.Haystacks()
     scene.look()
-    taken = []
-    for text in ("job", "job-77", "app=job-9999", "zzz", "j", "77"):
+    for text, least in (("job", 10_000), ("job-77", 111), ("app=job-9999", 1), ("zzz", 0), ("j", 10_000), ("77", 299)):
         query = Query.of({"q": text}, found.PARAMS)
         with scene.web.follower.world() as world:
             view = found.present(world, query, haystacks)
-            best = 1.0
-            for _ in range(5):  # of several, because the machine has other things to do
-                started = time.thread_time()
-                found.present(world, query, haystacks)
-                best = min(best, time.thread_time() - started)
-            taken.append(best)
         assert all(len(g.hits) <= found.SHOWN for g in view.groups)
-    assert sorted(taken)[len(taken) // 2] < 0.02, taken
+        assert sum(g.count for g in view.groups) == least, text
 
 
 # --- the page --------------------------------------------------------------------------------------------------------
