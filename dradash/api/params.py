@@ -64,7 +64,7 @@ def reason(description: str) -> Param:
             raise ValueError(f"no such code: “{value[:40]}” (what has spaces is looked for as the scheduler's text)")
         return value
 
-    told = f"{description}: a code of /api/v1/reasons, or one of the scheduler's texts, whole. "
+    told = f"{description}: a code of /api/v1/reasons?kind=reason, or one of the scheduler's texts, whole. "
     schema = {
         "type": "string",
         "maxLength": LONGEST,
