@@ -163,14 +163,14 @@ def test_each_enumeration_of_the_scheduling_code_is_listed_whole_or_shown_nowher
 
 def constants(keyword: str, function: str, place: int | None = None) -> set[str]:
     """What the scheduling code calls `function` with, as text in place."""
-    said = set()
+    said: set[object] = set()
     for path in (ROOT / "dradash" / "scheduling").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == function:
                 values = [k.value for k in node.keywords if k.arg == keyword]
                 values += [] if place is None else node.args[place : place + 1]
                 said |= {c.value for v in values for c in ast.walk(v) if isinstance(c, ast.Constant)}
-    return said - {""}
+    return {value for value in said if isinstance(value, str) and value}
 
 
 def test_the_codes_that_are_written_in_place_are_listed() -> None:
