@@ -15,6 +15,7 @@ from dradash.kinds.pod import Pod
 from dradash.reader.trails import WINDOW, Mark
 from dradash.reader.world import World
 from dradash.scheduling.claimfacts import classes_in
+from dradash.scheduling.reasons import codes_of
 from dradash.scheduling.verdict import PERSON, Outcome, Verdict
 from dradash.web.presenters.charts import across, steps
 from dradash.web.presenters.query import Column, Option, Pager, Query, Sorting, columns, options, page_of, sorted_by
@@ -133,12 +134,13 @@ def present(world: World, query: Query) -> PodsView:
 
 def _matches(item: Item, query: Query, without: str = "") -> bool:
     """`without`: a filter not applied, for the counts of its own choices."""
+    # reason: as the API takes it, a text or its code.
     namespace, reason, class_ = query.get("ns"), query.get("reason"), query.get("class")
     if namespace and without != "ns" and item.pod.namespace != namespace:
         return False
     if without != "outcome" and not _has_outcome(item, query.get("outcome")):
         return False
-    if reason and without != "reason" and reason not in reasons_of(item.verdict):
+    if reason and without != "reason" and reason not in (*reasons_of(item.verdict), *codes_of(item.verdict)):
         return False
     if class_ and without != "class" and class_ not in classes_of(item.verdict):
         return False
