@@ -4,8 +4,8 @@
 import os
 import sys
 
-if __name__ == "__main__":
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dradash.settings")
+
+def run() -> int:
     from django.core.management import execute_from_command_line
 
     from dradash.conf import BadSetting
@@ -14,3 +14,12 @@ if __name__ == "__main__":
         execute_from_command_line(sys.argv)
     except BadSetting as error:
         sys.exit(f"{sys.argv[1] if len(sys.argv) > 1 else 'dradash'}: error: {error}")
+    return 0
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dradash.settings")
+
+    from dradash.cli.output import guarded
+
+    sys.exit(guarded(" ".join(["dradash", *sys.argv[1:2]]), run))
