@@ -4,12 +4,13 @@
 import os
 import sys
 
+from django.core.management import execute_from_command_line
+
+from dradash.cli.output import guarded
+from dradash.conf import BadSetting
+
 
 def run() -> int:
-    from django.core.management import execute_from_command_line
-
-    from dradash.conf import BadSetting
-
     try:
         execute_from_command_line(sys.argv)
     except BadSetting as error:
@@ -19,7 +20,4 @@ def run() -> int:
 
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dradash.settings")
-
-    from dradash.cli.output import guarded
-
     sys.exit(guarded(" ".join(["dradash", *sys.argv[1:2]]), run))

@@ -163,14 +163,15 @@ def describe(args: Namespace) -> int:
         client = _client(args)
         detail = client.get("pods", *where, **at)
         verdict = _if_there(client, "pods", *where, "verdict", **at)
+        devices = _if_there(client, "pods", *where, "devices", **at)
         negotiation = _if_there(client, "negotiations", *where, **at)
     except ClientError as error:
         return _failed(error, "describe", args)
     if args.output == "text":
         style = Style.of(sys.stdout, os.environ)
-        sys.stdout.write(described(detail, verdict, negotiation, _moment(args.at), style))
+        sys.stdout.write(described(detail, verdict, devices, negotiation, _moment(args.at), style))
     else:
-        _dump(detail | {"verdict": verdict, "negotiation": negotiation}, args.output)
+        _dump(detail | {"verdict": verdict, "devices": devices, "negotiation": negotiation}, args.output)
     return 0
 
 

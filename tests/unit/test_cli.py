@@ -26,6 +26,7 @@ from dradash.api.endpoints import ENDPOINTS
 from dradash.cli import main as cli
 from dradash.cli import remote
 from dradash.cli.completion import SHELLS, commands_of
+from dradash.cli.described import _devices
 from dradash.cli.style import Style, safe
 from dradash.cli.tables import TABLES, age
 from dradash.conf import from_environ
@@ -33,6 +34,7 @@ from dradash.reader import current
 from dradash.reader.moment import show
 from tests import build
 from tests.scene import Scene
+from tests.unit.test_funneltext import PICKY, objects
 
 TOKEN = "a-long-enough-token"  # noqa: S105 - of a test's own server
 TRAIN = build.pod("train", "ml", claims={"gpu": "c"})
@@ -493,6 +495,35 @@ def test_describe_tells_verdict_steps_and_negotiation(capsys: pytest.CaptureFixt
 
 
 @pytest.mark.usefixtures("bridge")
+def test_describe_tells_the_devices_as_explain_does(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    gathered = objects(PICKY)
+    scene = Scene(*gathered)
+    scene.look()
+    current.use(scene.web)
+    path = tmp_path / "dump.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": gathered}))
+    _, explained, _ = run(capsys, "explain", "-f", str(path), "team/train")
+    status, told, err = run(capsys, "describe", "pod", "team/train")
+    assert (status, err) == (0, "")
+    funnel = re.compile(r"Devices \(on 2 of 2 nodes\)\n.*\n  selector wants [^\n]*\n", re.DOTALL)
+    (ours,), (theirs,) = funnel.findall(told), funnel.findall(explained)
+    assert ours == theirs
+    assert "             2: allocated [node-0/a held by team/held-0]" in ours
+    devices = json.loads(run(capsys, "describe", "pod", "team/train", "-o", "json")[1])["devices"]
+    assert [s["left"] for s in devices["requests"][0]["stages"]] == [6, 6, 6, 4, 2, 0, 0]
+
+
+@pytest.mark.usefixtures("bridge")
+def test_describe_says_nothing_of_devices_where_nobody_looks_for_any(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "Devices" not in run(capsys, "describe", "pod", "ml/train")[1]
+
+
+def test_devices_as_another_version_tells_them_are_left_out_with_a_word() -> None:
+    (line,) = _devices({"requests": [{"claim": "x"}]}, Style(False))
+    assert line.startswith("Devices: not told, the server is of another version: Object missing required field")
+
+
+@pytest.mark.usefixtures("bridge")
 def test_a_pod_that_is_not_there_and_a_wrong_token_end_with_one(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -538,6 +569,37 @@ def test_watch_lists_then_tells_changes_and_goes_on_from_the_last_revision(
     assert any(text.startswith("ADDED") and "late" in text and "Blocked" in text for text in lines)
     assert any(text.startswith("DELETED") and "late" in text for text in lines)
     assert "list again; going on in 0 s" in err
+
+
+@pytest.mark.parametrize("option", ["--severity", "--code"])
+def test_watch_has_no_options_of_what_cannot_be_watched(capsys: pytest.CaptureFixture[str], option: str) -> None:
+    status, _, err = run(capsys, "watch", "pods", option, "x")
+    assert status == 2
+    assert f"unrecognized arguments: {option} x" in err
+
+
+@pytest.mark.parametrize("resource", ["pods", "claims", "negotiations"])
+def test_every_filter_of_what_is_watched_is_an_option_of_watch_and_no_other(resource: str) -> None:
+    endpoint = next(e for e in ENDPOINTS if e.name == resource)
+    arguments = [word for p in endpoint.filters for word in ("-q" if p.name == "q" else f"--{p.name}", "x")]
+    assert vars(cli.parser().parse_args(["watch", resource, *arguments]))["resource"] == resource
+    watched = {p.name for e in ENDPOINTS if e.name in ("pods", "claims", "negotiations") for p in e.filters}
+    given = vars(cli.parser().parse_args(["watch", resource]))
+    assert {name.removeprefix("filter_") for name in given if name.startswith("filter_")} | {"namespace"} == watched
+
+
+@pytest.mark.usefixtures("bridge")
+def test_a_parameter_that_is_refused_is_answered_with_the_options_that_there_are(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    status, _, err = run(capsys, "watch", "claims", "--outcome", "Waiting")
+    assert status == 1
+    options = "--namespace, --state, --class, --driver, -q, --sort"
+    assert err.endswith(f"“outcome” is no parameter of this resource (allowed: {options})\n")
+    _, _, err = run(capsys, "get", "claims", "--outcome", "Waiting")
+    assert err.endswith(f"(allowed: {options}, --limit, --at)\n")
+    _, _, err = run(capsys, "get", "claims", "--state", "nonsense")
+    assert "state: one of the allowed values (allowed: ImmediateUnallocated, Pending" in err
 
 
 def test_ages_are_told_as_kubectl_tells_them() -> None:
