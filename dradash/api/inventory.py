@@ -20,7 +20,7 @@ from dradash.reader.world import World
 from dradash.scheduling.structured import ledger, ledgerpages
 from dradash.scheduling.structured.devices import DeviceID
 from dradash.scheduling.structured.ledger import CounterUse, PoolState, Published
-from dradash.scheduling.structured.ledgerpages import Wanted
+from dradash.scheduling.structured.ledgerpages import Place, Wanted
 from dradash.scheduling.structured.pools import PoolID
 from dradash.store.model import Change
 
@@ -368,16 +368,14 @@ class _Devices(Listing[Published]):
     """A page of tens of thousands, without making the others."""
 
     def page(self, ask: Ask) -> Rows[Any]:
-        if ask.get("sort").startswith("-"):
-            return super().page(ask)
+        sort = ask.get("sort") or _BY
         limit, wanted, question = ask.params.get("limit", params.ROWS), _wanted(ask), ask.question("DeviceRow")
         with ask.world() as world:
-            inventory = world.cluster.inventory
-            chosen = ledgerpages.Found(inventory, wanted)
-            found = chosen.after(_last(ask, question), limit + 1)
-            rows = tuple(projected(device_row(one, state, world), ask) for state, one in found[:limit])
+            chosen = ledgerpages.Found(world.cluster.inventory, wanted)
+            found = chosen.after(_last(ask, sort, question), limit + 1, descends=sort.startswith("-"))
+            rows = tuple(projected(device_row(row.one, row.pool, world), ask) for row in found[:limit])
             more = len(found) > limit
-            following = encode(Cursor(_BY, "", "\n".join(found[limit - 1][1].id), question)) if more else None
+            following = encode(Cursor(sort, "", "\n".join(found[limit - 1].place), question)) if more else None
             return Rows(
                 items=rows,
                 total=Total(count=chosen.count, exact=True),
@@ -387,14 +385,14 @@ class _Devices(Listing[Published]):
             )
 
 
-def _last(ask: Ask, question: str) -> DeviceID | None:
+def _last(ask: Ask, sort: str, question: str) -> Place | None:
     text = ask.params.get("cursor")
     if not text:
         return None
-    parts = decode(text, _BY, question).identity.split("\n")
-    if len(parts) != len(DeviceID._fields):
+    parts = decode(text, sort, question).identity.split("\n")
+    if len(parts) != len(Place._fields):
         raise Refusal(BAD_CURSOR, "this cursor was not handed out here")
-    return DeviceID(*parts)
+    return Place(*parts)
 
 
 def _all_devices(ask: Ask, world: World, keys: Iterable[str] | None) -> Iterator[Published]:  # noqa: ARG001 - no watch

@@ -10,9 +10,13 @@ from dradash.api import params
 from dradash.api.asking import Ask
 from dradash.api.endpoint import Endpoint
 from dradash.api.schemas import ROOT, Rows, Shape, Total, page, time_of, url
-from dradash.reader import alertlabels, departed
+from dradash.problems import UNAVAILABLE, Refusal
+from dradash.reader import alertlabels, alertlists, departed
 from dradash.reader.alertlabels import KINDS_WITH_PAGES, NAMES, understood
-from dradash.reader.moment import show
+from dradash.reader.moment import APART, ASKED, show
+from dradash.reader.nearest import nearest
+from dradash.reader.world import World
+from dradash.store.model import StoreUnavailable
 
 MOST: Final = 100
 
@@ -20,27 +24,36 @@ MOST: Final = 100
 class Found(Shape, frozen=True):
     """gone: when it was deleted, null: it exists. uid: "" of what is no object, and of what is only named by others.
 
-    kind: a plural; drivers (key "": the list of them); findings, whose key is a code. With `at`, and where another
-    object has the name by now, url and page are of a moment at which it was there.
+    kind: a plural; drivers, devices (DRIVER/POOL/DEVICE) and pools; findings, whose key is a code; health. key "": a
+    list, of which labels leave some rows. at: the moment that url and page are of, null: now. It is another one than
+    was asked for where nothing is kept of that, and where another object has the name by now. health has none.
     """
 
     kind: str
     key: str
     uid: str
     gone: str | None
+    at: str | None
     url: str | None
     page: str | None
 
 
 def lookup(ask: Ask) -> Any:
-    found: dict[tuple[str, str], alertlabels.Found] = {}
+    found: dict[tuple[str, str, alertlists.Filters], alertlabels.Found] = {}
     for one in _all(ask):
-        found.setdefault((one.kind, one.key), one)
+        found.setdefault((one.kind, one.key, one.filters), one)
     with ask.here.follower.world() as world:
         revision, instance = world.revision, world.instance
-    rows = tuple(_row(one, ask.at) for one in list(found.values())[:MOST])
+    rows = tuple(_row(one, ask.at, _shown(ask, one)) for one in list(found.values())[:MOST])
     total = Total(count=len(found), exact=len(found) < MOST)
     return Rows(items=rows, total=total, next=None, revision=revision, instance=instance)
+
+
+def _shown(ask: Ask, found: alertlabels.Found | None) -> float | None:
+    try:
+        return nearest(ask.here, found, ask.at)
+    except StoreUnavailable as error:
+        raise Refusal(UNAVAILABLE, f"the history cannot be read: {error}") from error
 
 
 def _all(ask: Ask) -> Iterator[alertlabels.Found]:
@@ -48,52 +61,73 @@ def _all(ask: Ask) -> Iterator[alertlabels.Found]:
     name, text = ask.get("name"), ask.get("q")
     by_name = bool(name or text)
     if not by_name or set(asked) != {"namespace"}:
-        yield from departed.look(ask.here, asked)[0]
+        yield from departed.look(ask.here, asked, ask.at)[0]
     if by_name:
-        yield from _by_name(ask, asked.get("namespace", ""), name, text.casefold())
+        for world in _worlds(ask):
+            rows = list(_by_name(world, asked.get("namespace", ""), name, text.casefold()))
+            yield from rows
+            if rows:
+                break
 
 
-def _by_name(ask: Ask, namespace: str, name: str, text: str) -> Iterator[alertlabels.Found]:
+def _worlds(ask: Ask) -> Iterator[World]:
+    """As it was then. Where nothing is kept of then: as it was when the history begins, and as it is now."""
+    shown = nearest(ask.here, None, ask.at)
+    if shown is not None:
+        yield ask.here.past(shown)
+    if shown is None or shown != ask.at:
+        with ask.here.follower.world() as live:
+            yield live
+
+
+def _by_name(world: World, namespace: str, name: str, text: str) -> Iterator[alertlabels.Found]:
     count = 0
-    with ask.world() as world:
-        for kind in KINDS_WITH_PAGES:
-            for key, there in world.cluster.objects(kind).items():
-                if (name and there.name != name) or (namespace and there.namespace != namespace):
-                    continue
-                if text in key.casefold() and count < MOST:
-                    count += 1
-                    yield alertlabels.Found(kind, key, there.uid)
+    for kind in KINDS_WITH_PAGES:
+        for key, there in world.cluster.objects(kind).items():
+            if (name and there.name != name) or (namespace and there.namespace != namespace):
+                continue
+            if text in key.casefold() and count < MOST:
+                count += 1
+                yield alertlabels.Found(kind, key, there.uid)
 
 
-def _row(found: alertlabels.Found, at: float | None) -> Found:
-    address, there = _addresses(found)
-    moment = found.last if at is None else at
+def _row(found: alertlabels.Found, asked: float | None, shown: float | None) -> Found:
+    resource, there = _addresses(found)
+    moment = found.last if shown is None else shown
+    why = "" if asked is None or (shown is not None and shown - asked < APART) else f"{ASKED}={quote(show(asked), '')}"
     return Found(
         kind=found.kind,
         key=found.key,
         uid=found.uid,
         gone=time_of(found.gone),
-        url=_of(address, moment),
-        page=_of(there, moment),
+        at=time_of(moment),
+        url=resource if found.kind == alertlists.HEALTH else _of(resource, moment),
+        page=_and(_of(there, moment), why),
     )
 
 
 def _of(address: str | None, moment: float) -> str | None:
-    if not address or not moment:
-        return address
-    return f"{address}{'&' if '?' in address else '?'}at={quote(show(moment), '')}"
+    return _and(address, f"at={quote(show(moment), '')}" if moment else "")
+
+
+def _and(address: str | None, query: str) -> str | None:
+    return f"{address}{'&' if '?' in address else '?'}{query}" if address and query else address
 
 
 def _addresses(found: alertlabels.Found) -> tuple[str | None, str | None]:
     """The resource and the page."""
     key = quote(found.key, "")
     match found.kind:
+        case _ if not key:
+            resource = ROOT + alertlists.resource_of(found.kind, found.filters)
+            return resource, alertlists.page_of(found.kind, found.filters)
+        case alertlabels.DEVICES | alertlabels.POOLS:
+            place = alertlists.place_of(found.kind, found.key)
+            return ROOT + place, place
         case alertlabels.FINDINGS:
             return f"{ROOT}/findings?code={key}", f"/doctor?code={key}"
         case alertlabels.NAMESPACES:
             return f"{ROOT}/pods?namespace={key}", f"/pods?ns={key}"
-        case alertlabels.DRIVERS if not key:
-            return f"{ROOT}/drivers", "/drivers"
         case alertlabels.DRIVERS:
             return url(found.kind, found.key), page(found.kind, found.key)
         case _:
@@ -107,16 +141,35 @@ _LABELS: Final = {
     f"history keeps of {departed.READ:,} objects (those that are gone before others, then the last changed).",
     "exported_namespace": "The namespace, where `namespace` is the exporter's own.",
     "namespace": "Namespace of what is looked for; alone, it is found itself.",
+    "dra_claim_namespace": "As `namespace`, of dcgm-exporter.",
     "exported_pod": "Name of a pod, where `pod` is the exporter's own.",
     "pod": "Name of a pod, or NAMESPACE/NAME. Without a namespace it is found where it is the only one.",
     "claim": "Name of a ResourceClaim, as of a pod.",
-    "resourceclaim": "As `claim`.",
+    "device": "Name of a device; without `driver` and `pool` it is found where it is the only one (on `node`, if "
+    "given too).",
+    "slice": "Name of a ResourceSlice.",
+    "pool": "Name of a pool; without `driver` it is found where it is the only one.",
+    "exported_node": "Name of a node, where `node` is the exporter's own.",
     "node": "Name of a node.",
-    "class": "Name of a ResourceClass, also of one that claims name and that does not exist (`url` is then null).",
-    "resourceclass": "As `class`.",
-    "driver": "Name of a driver that a class or a claim names, or that was heard; other: the list of them.",
+    "class": "Name of a ResourceClass or DeviceClass, also of one that claims name and that does not exist (`url` is "
+    "then null).",
+    "deviceclass": "Name of a DeviceClass.",
+    "driver": "Name of a driver that a class, a slice or a claim names, or that was heard; other, <any>: the list of "
+    "them.",
     "finding": "Code of the doctor.",
+    "acts_next": "The list of pods for which this one must act next.",
+    "reason": "The list of pods with this reason code.",
+    "outcome": "The list of pods with this verdict.",
+    "state": "The list of claims in this state.",
+    "kind": "A watched kind: the page about dradash itself.",
+    "page": f"One of {', '.join(alertlists.PAGES)}; other labels are its filters.",
 }
+
+
+def _told(name: str, ours: str) -> str:
+    return _LABELS.get(name) or (f"As `{ours}`." if ours in NAMES else _LABELS[ours])
+
+
 _EXAMPLES: Final = {"uid": "uid-ml-train", "namespace": "ml"}
 
 ENDPOINTS: Final = (
@@ -128,7 +181,7 @@ ENDPOINTS: Final = (
         Rows[Found],
         lookup,
         (
-            *(params.text(name, _LABELS[name], _EXAMPLES.get(name, "")) for name in NAMES),
+            *(params.text(name, _told(name, ours), _EXAMPLES.get(name, "")) for name, ours in NAMES.items()),
             params.text("name", "Name of an object of any kind.", "train"),
             params.text("q", "Text that a key contains.", "train"),
             params.ALERTS_AT,

@@ -64,7 +64,7 @@ def reason(description: str) -> Param:
             raise ValueError(f"no such code: “{value[:40]}” (what has spaces is looked for as the scheduler's text)")
         return value
 
-    told = f"{description}: a code of /api/v1/reasons, or one of the scheduler's texts, whole. "
+    told = f"{description}: a code of /api/v1/reasons?kind=reason, or one of the scheduler's texts, whole. "
     schema = {
         "type": "string",
         "maxLength": LONGEST,
@@ -189,11 +189,13 @@ def read_all(params: Sequence[Param], given: Iterable[tuple[str, list[str]]]) ->
     """The values by name, without those that were not given. Raises Refusal."""
     known = {p.name: p for p in params}
     found: dict[str, Any] = {}
+    given = list(given)
     for name, values in given:
         param = known.get(name)
         if param is None:
             shown = f"“{name[:40]}” is no parameter of this resource"
-            raise Refusal(UNKNOWN_PARAMETER, shown, tuple(known))
+            refused = NOT_WATCHED if ("watch", ["1"]) in given else ()
+            raise Refusal(UNKNOWN_PARAMETER, shown, tuple(n for n in known if n not in refused))
         if len(values) > 1:
             raise Refusal(BAD_PARAMETER, f"{name} is given {len(values)} times; once is allowed")
         try:

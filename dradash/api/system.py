@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from django.conf import settings
 
+from dradash.api import params
 from dradash.api.asking import Ask
 from dradash.api.endpoint import Endpoint, projected
 from dradash.api.pods import NOT_JUDGED
@@ -16,7 +17,9 @@ from dradash.problems import UNAVAILABLE, Refusal
 from dradash.reader.talks import all_talks
 from dradash.reader.world import World
 from dradash.scheduling.claimfacts import claims_of, state_of
-from dradash.scheduling.reasons import REASONS, codes_of
+from dradash.scheduling.codes import ALL as CODES
+from dradash.scheduling.codes import KINDS as CODE_KINDS
+from dradash.scheduling.reasons import codes_of
 from dradash.store.model import StoreUnavailable, SyncState
 
 
@@ -67,8 +70,9 @@ class Stats(Shape, frozen=True):
 
 
 class ReasonRow(Shape, frozen=True):
-    """source: which plugin writes it. example: such a text."""
+    """kind: of code; a code is unique within its kind. source: who writes it. example: such a text, or ""."""
 
+    kind: str
     code: str
     source: str
     example: str
@@ -139,7 +143,9 @@ def stats(ask: Ask) -> Any:
 
 
 def reasons(ask: Ask) -> Any:
-    rows = [ReasonRow(**{n: getattr(r, n) for n in ReasonRow.__struct_fields__}) for r in REASONS.values()]
+    kind = ask.get("kind")
+    listed = [c for c in CODES if kind in ("", c.kind)]
+    rows = [ReasonRow(**{n: getattr(c, n) for n in ReasonRow.__struct_fields__}) for c in listed]
     with ask.world() as world:
         total = Total(count=len(rows), exact=True)
         return Rows(items=tuple(rows), total=total, next=None, revision=world.revision, instance=world.instance)
@@ -165,9 +171,10 @@ ENDPOINTS: Final = (
         "reasons",
         "/reasons",
         "system",
-        "Every reason code explained",
+        "Every code explained: of reasons, of findings, of states",
         Rows[ReasonRow],
         reasons,
+        (params.choice("kind", "Only codes of this kind.", CODE_KINDS),),
         past=False,
     ),
 )

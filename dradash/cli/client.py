@@ -14,15 +14,21 @@ from urllib.request import HTTPRedirectHandler, HTTPSHandler, Request, build_ope
 TIMEOUT: Final = 30.0  # seconds; a watch is told at least every 15 that nothing happened
 PAGE: Final = 1000
 NDJSON: Final = "application/x-ndjson"
+UNKNOWN_PARAMETER: Final = "urn:dradash:problem:unknown-parameter"
 _LONGEST: Final = 64 * 1024 * 1024
 
 
 class ClientError(Exception):
-    """One sentence for the user. status: HTTP's, 0 when nothing answered."""
+    """One sentence for the user. status: HTTP's, 0 when nothing answered.
 
-    def __init__(self, message: str, status: int = 0) -> None:
+    allowed: values that would have been accepted, or, if a parameter itself is refused, names of parameters.
+    """
+
+    def __init__(
+        self, message: str, status: int = 0, allowed: tuple[str, ...] = (), *, of_parameters: bool = False
+    ) -> None:
         super().__init__(message)
-        self.status = status
+        self.status, self.allowed, self.of_parameters = status, allowed, of_parameters
 
 
 class _NoRedirects(HTTPRedirectHandler):
@@ -93,7 +99,8 @@ class Client:
             return ClientError(f"{self._base} refuses: {hint}", 401)
         try:
             problem = json.loads(error.read(_LONGEST))
-            allowed = f" (allowed: {', '.join(problem['allowed'])})" if problem.get("allowed") else ""
-            return ClientError(f"{problem['title']}: {problem['detail']}{allowed}", error.code)
+            allowed = tuple(map(str, problem.get("allowed") or ()))
+            unknown = str(problem.get("type")) == UNKNOWN_PARAMETER
+            return ClientError(f"{problem['title']}: {problem['detail']}", error.code, allowed, of_parameters=unknown)
         except (ValueError, KeyError, TypeError, OSError, HTTPException):
             return ClientError(f"{self._base} answers {error.code}: is it a dradash?", error.code)

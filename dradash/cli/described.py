@@ -5,15 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+import msgspec
+
+from dradash.cli.funneltext import funnel_lines
 from dradash.cli.style import TONES, Style, safe
 from dradash.cli.tables import age, mover
+from dradash.scheduling.structured.devicereport import DeviceReport
 
 Json = Mapping[str, Any]
 SHOWN: Final = 8  # events, nodes of a group
 
 
-def described(detail: Json, verdict: Json | None, negotiation: Json | None, now: float, style: Style) -> str:
-    return "\n".join((*_pod(detail, now, style), *_verdict(verdict, style), *_talk(negotiation, now, style))) + "\n"
+def described(
+    detail: Json, verdict: Json | None, devices: Json | None, negotiation: Json | None, now: float, style: Style
+) -> str:
+    lines = (
+        *_pod(detail, now, style),
+        *_verdict(verdict, style),
+        *_devices(devices, style),
+        *_talk(negotiation, now, style),
+    )
+    return "\n".join(lines) + "\n"
 
 
 def _pod(detail: Json, now: float, style: Style) -> Iterator[str]:
@@ -58,6 +70,19 @@ def _verdict(verdict: Json | None, style: Style) -> Iterator[str]:
     if said.get("said"):
         word = {True: "agrees", False: style("bad", "differs")}.get(said.get("agrees"), "not compared")
         yield f"{style('bold', 'The scheduler said')} ({word}): {safe(said['said'])}"
+
+
+def _devices(devices: Json | None, style: Style) -> Iterator[str]:
+    """As `explain` tells them. Nothing for claims of v1alpha2, and where every claim is allocated."""
+    if not devices or not devices.get("requests"):
+        return
+    try:
+        whole = {**devices, "node": devices.get("node") or "", "refused": devices.get("refused") or ""}
+        report = msgspec.convert(whole, DeviceReport)
+    except msgspec.ValidationError as error:
+        yield f"{style('bold', 'Devices')}: not told, the server is of another version: {safe(str(error))}"
+        return
+    yield from funnel_lines(report, style)
 
 
 def _talk(negotiation: Json | None, now: float, style: Style) -> Iterator[str]:

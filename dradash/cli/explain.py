@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 import yaml
 
-from dradash.cli.style import Style
+from dradash.cli.style import Style, safe
 from dradash.cli.told import told
 from dradash.offline.documents import BadInput, read
 from dradash.offline.dump import Dump
@@ -31,9 +31,10 @@ JSON is read several times faster than YAML.
 (On Kubernetes 1.30: resourceclasses,podschedulingcontexts instead of deviceclasses,resourceslices.)
 
 Exit status: 0 schedulable (or bound), 1 not, 2 the input cannot be used or does not decide it; of several pods the
-worst."""
+worst; 3 the output cannot be written."""
 _POD: Final = re.compile(r"[a-z0-9-]+/[a-z0-9.-]+")
 _OBJECTS: Final = b"apiVersion"  # in a text that is no other program's configuration or log
+NOTED: Final = 3  # of what could not be read
 SCHEDULABLE, NOT_SCHEDULABLE, BAD_INPUT = 0, 1, 2
 
 
@@ -52,7 +53,7 @@ def run(args: Namespace) -> int:
         dump = load(files)
         found = explanations(dump, pod, args.node)
     except BadInput as error:
-        sys.stderr.write(f"dradash explain: {error}\n")
+        sys.stderr.write(f"dradash explain: {safe(str(error))}\n")
         return BAD_INPUT
     _write(found, args.output, one=pod is not None)
     if not all(e.decided for e in found):
@@ -76,7 +77,7 @@ def load(paths: list[str]) -> Dump:
         except BadInput as error:
             if given.named:
                 raise
-            dump.leave_out(given.name, str(error), may_matter=_OBJECTS in given.text)
+            dump.leave_out(given.name, str(error), may_matter=_OBJECTS in given.text.replace(b"\0", b""))  # UTF-16
     return dump
 
 
@@ -91,8 +92,8 @@ def explanations(dump: Dump, pod: str | None, node: str) -> list[Explanation]:
     key = pod if "/" in pod else _only(dump, pod)
     one = explainer.pod(key, node)
     if one is None:
-        wrong = dump.cluster.malformed["pods"].get(key)
-        raise BadInput(f"the pod {key} cannot be read: {wrong}" if wrong else _no_pod(dump, key))
+        wrong = next((n for n in dump.notes if f": Pod {key} cannot be read: " in n), "")
+        raise BadInput(wrong or _no_pod(dump, key))
     return [one]
 
 
@@ -105,21 +106,32 @@ def _only(dump: Dump, name: str) -> str:
 
 
 def _nothing(dump: Dump) -> str:
+    if broken := _unread(dump):
+        return f"no pod that can be read uses claims (spec.resourceClaims): {broken}"
     if "pods" not in dump.known:
         return f"no Pod in the input{_instead(dump)}: there is nothing to explain"
     return "no pod in the input uses claims (spec.resourceClaims): there is nothing to explain"
 
 
+def _unread(dump: Dump) -> str:
+    """What of the input could not be read, and where."""
+    more = f"; and {len(dump.notes) - NOTED} more" if len(dump.notes) > NOTED else ""
+    return "; ".join(dump.notes[:NOTED]) + more
+
+
 def _no_pod(dump: Dump, key: str) -> str:
     name = key.rpartition("/")[2]
     similar = sorted(k for k in dump.cluster.pods if k.rpartition("/")[2].startswith(name[:8]))[:5]
+    broken = f"; {_unread(dump)}" if dump.notes else ""
     hint = f"; there is {', '.join(similar)}" if similar else _instead(dump)
-    return f"no Pod {key} in the input{hint}"
+    return f"no Pod {key} in the input{hint}{broken}"
 
 
 def _instead(dump: Dump) -> str:
     held = sorted(dump.known) + [name.partition(" ")[2] for name in (*dump.foreign, *dump.other)]
-    return f" (it holds {', '.join(dict.fromkeys(held[:8]))})" if held else " (it is empty)"
+    if held:
+        return f" (it holds {', '.join(dict.fromkeys(held[:8]))})"
+    return "" if dump.notes else " (it is empty)"
 
 
 def _write(found: list[Explanation], output: str, *, one: bool) -> None:

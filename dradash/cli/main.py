@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from dradash.cli import completion, explain, remote
+from dradash.cli import completion, explain, output, remote
 
 Run = Callable[[argparse.Namespace], int]
 
@@ -63,6 +63,10 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """The exit status. argv: without the program's name."""
     args = list(sys.argv[1:] if argv is None else argv)
+    return output.guarded(" ".join(["dradash", *args[:1]]), lambda: _run(args))
+
+
+def _run(args: list[str]) -> int:
     if args and not args[0].startswith("-") and args[0] not in (*_COMMANDS, "help"):
         return _manage(args)
     if args[:1] == ["help"]:
@@ -73,10 +77,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return run(parsed)
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:
-        # The reader (head, less) has gone; Python would complain once more at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
 
 
 def _help(args: Sequence[str]) -> int:

@@ -22,9 +22,11 @@ DESCRIBE_HELP: Final = "tell all about one pod"
 WATCH_HELP: Final = "list, then tell each change as it comes"
 DESCRIPTION: Final = """\
 The running dradash is named by --url and --token, or DRADASH_URL and DRADASH_TOKEN; http://127.0.0.1:8000 otherwise.
-Exit status: 0, 1 when it refuses or there is no such thing, 2 when it cannot be reached."""
+Exit status: 0, 1 when it refuses or there is no such thing, 2 when it cannot be reached, 3 when the
+output cannot be written."""
 URL: Final = "http://127.0.0.1:8000"
 _WATCHED: Final = ("pods", "claims", "negotiations")
+_OF_FINDINGS: Final = ("severity", "code")
 _RETRY: Final = 2.0  # seconds
 _GONE: Final = 410
 
@@ -39,7 +41,7 @@ def add_get(parser: ArgumentParser) -> None:
 
 def add_watch(parser: ArgumentParser) -> None:
     parser.add_argument("resource", choices=_WATCHED)
-    _add_filters(parser)
+    _add_filters(parser, watched=True)
     _add_common(parser, ("table", "wide", "json"))
 
 
@@ -50,7 +52,8 @@ def add_describe(parser: ArgumentParser) -> None:
     _add_common(parser, ("text", "json", "yaml"))
 
 
-def _add_filters(parser: ArgumentParser) -> None:
+def _add_filters(parser: ArgumentParser, *, watched: bool = False) -> None:
+    """watched: without those that only findings take, which cannot be watched."""
     parser.add_argument("-n", "--namespace", default="", metavar="NS", help="only this namespace (default: all)")
     parser.add_argument("-A", "--all-namespaces", action="store_true", help="all namespaces, which is the default")
     for name, text in (
@@ -64,6 +67,8 @@ def _add_filters(parser: ArgumentParser) -> None:
         ("driver", "only with this driver"),
         ("node", "only with this node"),
     ):
+        if watched and name in _OF_FINDINGS:
+            continue
         parser.add_argument(f"--{name}", dest=f"filter_{name}", default="", metavar=name.upper(), help=text)
     text = "only pods or negotiations that have waited for at least so long (90s, 15m, 2h)"
     parser.add_argument("--waiting", dest="filter_waiting", default="", metavar="DURATION", help=text)
@@ -95,8 +100,13 @@ def _params(args: Namespace) -> dict[str, str]:
     return {name: value for name, value in given.items() if value}
 
 
-def _failed(error: ClientError, command: str) -> int:
-    sys.stderr.write(f"dradash {command}: {error}\n")
+def _failed(error: ClientError, command: str, args: Namespace) -> int:
+    allowed = error.allowed
+    if error.of_parameters:  # those that this command has an option for
+        options = {name.removeprefix("filter_") for name in vars(args)}
+        allowed = tuple("-q" if name == "q" else f"--{name}" for name in allowed if name in options)
+    hint = f" (allowed: {', '.join(allowed)})" if allowed else ""
+    sys.stderr.write(f"dradash {command}: {error}{hint}\n")
     return 1 if error.status else 2
 
 
@@ -108,7 +118,7 @@ def get(args: Namespace) -> int:
         at = {"at": args.at} if args.at else {}
         rows, page = _client(args).rows(args.resource, args.limit, **_params(args), **at)
     except ClientError as error:
-        return _failed(error, "get")
+        return _failed(error, "get", args)
     if args.output in ("json", "yaml"):
         _dump({"items": rows} | page, args.output)
         return 0
@@ -153,14 +163,15 @@ def describe(args: Namespace) -> int:
         client = _client(args)
         detail = client.get("pods", *where, **at)
         verdict = _if_there(client, "pods", *where, "verdict", **at)
+        devices = _if_there(client, "pods", *where, "devices", **at)
         negotiation = _if_there(client, "negotiations", *where, **at)
     except ClientError as error:
-        return _failed(error, "describe")
+        return _failed(error, "describe", args)
     if args.output == "text":
         style = Style.of(sys.stdout, os.environ)
-        sys.stdout.write(described(detail, verdict, negotiation, _moment(args.at), style))
+        sys.stdout.write(described(detail, verdict, devices, negotiation, _moment(args.at), style))
     else:
-        _dump(detail | {"verdict": verdict, "negotiation": negotiation}, args.output)
+        _dump(detail | {"verdict": verdict, "devices": devices, "negotiation": negotiation}, args.output)
     return 0
 
 
@@ -182,13 +193,13 @@ def watch(args: Namespace) -> int:
         watcher = _Watcher(_client(args), args)
         watcher.begin()
     except ClientError as error:
-        return _failed(error, "watch")
+        return _failed(error, "watch", args)
     while True:
         try:
             watcher.follow()
         except ClientError as error:
             if error.status in (400, 401, 404):
-                return _failed(error, "watch")
+                return _failed(error, "watch", args)
             sys.stderr.write(f"dradash watch: {error}; going on in {_RETRY:g} s\n")
             time.sleep(_RETRY)
 

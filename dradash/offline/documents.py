@@ -5,6 +5,7 @@ A document may be an object, a List of any kind, or several of them: YAML docume
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 from collections.abc import Iterator
@@ -19,6 +20,13 @@ SUFFIXES: Final = (".yaml", ".yml", ".json")
 # An alias can make a few bytes into gigabytes, and kubectl never writes one.
 _ALIAS: Final = re.compile(rb"(?:^|[\s\[{,:-])\*[^\s*]", re.MULTILINE)
 _DEEPEST: Final = 100
+_MARKS: Final = (  # UTF-32's begins as UTF-16's does
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
 
 
 class BadInput(ValueError):
@@ -44,7 +52,7 @@ _Loader.yaml_implicit_resolvers = {
 
 def read(text: bytes, where: str) -> Listed:
     """where: names the input in errors. Raises BadInput."""
-    text = text.removeprefix(b"\xef\xbb\xbf")
+    text = utf8(text, where)
     objects: list[dict[str, Any]] = []
     listed: set[str] = set()
     try:
@@ -63,6 +71,17 @@ def read(text: bytes, where: str) -> Listed:
     except RecursionError as error:
         raise BadInput(f"{where}: nested too deeply") from error
     return Listed(objects, frozenset(listed))
+
+
+def utf8(text: bytes, where: str) -> bytes:
+    """Without its byte order mark: PowerShell's `>` writes UTF-16 with one. Raises BadInput."""
+    for mark, encoding in _MARKS:
+        if text.startswith(mark):
+            try:
+                return text.removeprefix(mark).decode(encoding).encode()
+            except UnicodeError as error:
+                raise BadInput(f"{where}: begins as {encoding.upper()} does, and is not: {error}") from error
+    return text
 
 
 def _documents(text: bytes) -> Iterator[Any]:

@@ -60,8 +60,8 @@ class Dump:
             version, _, kind = name.partition(" ")
             if (known := _kind(version, kind)) is not None:
                 self.known.add(known)
-        for obj in listed.objects:
-            self._take(obj, where)
+        for number, obj in enumerate(listed.objects, 1):
+            self._take(obj, where, number)
 
     def leave_out(self, where: str, error: str, *, may_matter: bool) -> None:
         """may_matter: the file held objects, so one that decides may be missing from now on."""
@@ -69,7 +69,7 @@ class Dump:
         if may_matter:
             self.broken.append(where)
 
-    def _take(self, obj: dict[str, Any], where: str) -> None:
+    def _take(self, obj: dict[str, Any], where: str, number: int) -> None:
         version, kind = str(obj.get("apiVersion")), str(obj.get("kind"))
         plural = _kind(version, kind)
         if plural is None:
@@ -79,7 +79,7 @@ class Dump:
         meta = obj.get("metadata")
         name = meta.get("name") if isinstance(meta, dict) else None
         if not isinstance(meta, dict) or not isinstance(name, str) or not name:
-            self.notes.append(f"{where}: a {kind} without a name is left out")
+            self.notes.append(f"{where}: object {number}, a {kind} without a name, is left out")
             return
         key = f"{meta.get('namespace') or 'default'}/{name}" if KINDS[plural].namespaced else name
         if KINDS[plural].namespaced and not meta.get("namespace"):

@@ -5,36 +5,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Final
 
 import msgspec
 
+from dradash.reader import alertlists
+from dradash.reader.alertlists import PAGES, Filters
 from dradash.reader.moment import NO_VALUE
 from dradash.reader.world import World
 from dradash.scheduling.doctor.rules import RULES
 
-# As alerts call them -> our name. Where both are there, Prometheus has named the exporter's own pod and namespace
-# by the plain labels (honor_labels: false) and moved the ones that the alert is about aside.
+# As alerts call them -> our name; of several spellings the first counts. Where both are there, Prometheus has named the
+# exporter's own pod and namespace by the plain labels (honor_labels: false) and moved the ones that the alert is about
+# aside. dra_*: dcgm-exporter, whose plain `device` is one of the kernel. *_name: kube-state-metrics and the kubelet.
 NAMES: Final = {
     "uid": "uid",
+    "dra_claim_namespace": "namespace",
     "exported_namespace": "namespace",
     "namespace": "namespace",
     "exported_pod": "pod",
     "pod": "pod",
+    "pod_name": "pod",
+    "dra_claim_name": "claim",
     "claim": "claim",
     "resourceclaim": "claim",
+    "resourceclaim_name": "claim",
+    "dra_device_name": "device",
+    "device_name": "device",
+    "device": "device",
+    "resourceslice": "slice",
+    "resourceslice_name": "slice",
+    "dra_pool_name": "pool",
+    "pool_name": "pool",
+    "pool": "pool",
+    "exported_node": "node",
     "node": "node",
+    "node_name": "node",
     "class": "class",
     "resourceclass": "class",
+    "deviceclass": "deviceclass",
+    "device_class": "deviceclass",
+    "dra_driver_name": "driver",
     "driver": "driver",
+    "driver_name": "driver",
     "finding": "finding",
+    "code": "finding",
+    "acts_next": "acts_next",
+    "reason": "reason",
+    "outcome": "outcome",
+    "state": "state",
+    "kind": "kind",
+    "page": "page",
 }
-OTHER_DRIVERS: Final = "other"  # as /metrics calls the drivers beyond its bound
+OTHER_DRIVERS: Final = ("other", "<any>")  # the drivers beyond the bound of /metrics; all of them, to the kubelet
 NAMESPACES: Final = "namespaces"
 CLASSES: Final = "resourceclasses"
 DEVICE_CLASSES: Final = "deviceclasses"
 DRIVERS: Final = "drivers"  # no kinds of the API: known by who names them
+DEVICES: Final = "devices"  # their key is DRIVER/POOL/DEVICE; only the pool's name may have slashes
+POOLS: Final = "pools"
+SLICES: Final = "resourceslices"
 FINDINGS: Final = "findings"  # their key is a code of the doctor
 # What has a page, and so is found by UID.
 KINDS_WITH_PAGES: Final = (
@@ -44,9 +75,16 @@ KINDS_WITH_PAGES: Final = (
     "nodes",
     CLASSES,
     DEVICE_CLASSES,
-    "resourceslices",
+    SLICES,
 )
-_KINDS: Final = {"pod": "pods", "claim": "resourceclaims", "node": "nodes", "class": CLASSES}
+_KINDS: Final = {
+    "pod": "pods",
+    "claim": "resourceclaims",
+    "slice": SLICES,
+    "node": "nodes",
+    "class": CLASSES,
+    "deviceclass": DEVICE_CLASSES,
+}
 _NAMESPACED: Final = ("pod", "claim")
 _MOST: Final = 300  # characters of one value
 
@@ -60,7 +98,8 @@ class Sought(msgspec.Struct, frozen=True):
 
 
 class Found(msgspec.Struct, frozen=True):
-    """kind: a plural, DRIVERS (key "": the list of them) or FINDINGS. gone: when it was deleted, 0.0: it was not.
+    """kind: a plural, DRIVERS, DEVICES, POOLS, FINDINGS or HEALTH. key "": the list of them, of which `filters` leave
+    some rows. gone: when it was deleted, 0.0: it was not.
 
     uid: "" of what is no object, and of what is only named by others. last: a moment (Unix seconds) at which it was
     still there, where another object has its name by now; else 0.0.
@@ -71,6 +110,7 @@ class Found(msgspec.Struct, frozen=True):
     uid: str = ""
     gone: float = 0.0
     last: float = 0.0
+    filters: Filters = ()
 
 
 def understood(params: Mapping[str, str]) -> dict[str, str]:
@@ -83,21 +123,51 @@ def understood(params: Mapping[str, str]) -> dict[str, str]:
     return asked
 
 
-def named(asked: Mapping[str, str], world: World, heard: Container[str]) -> Iterator[Found | Sought]:
+def named(
+    asked: Mapping[str, str], world: World, heard: Container[str], then: World | None = None
+) -> Iterator[Found | Sought]:
     """What it may be, the most telling first: a pod before its claim, both before the node it may run on.
 
     asked: as `understood` gives it. world: of now. heard: drivers that have a record, whoever names them now.
+    then: the world at the alert's time, for devices and pools that are not published any more.
     """
     if uid := asked.get("uid", ""):
         yield of_uid(uid, world) or Sought("uid", "", uid)
-    for sought in _sought(asked, world):
-        if sought.key in world.cluster.raw[sought.kind]:
-            there = world.cluster.objects(sought.kind).get(sought.key)  # a malformed one has a page too
-            yield Found(sought.kind, sought.key, there.uid if there is not None else "")
-        else:
-            yield sought
+    if asked.get("page", "") in PAGES:
+        yield from _lists(asked, world)
+    yield from _objects(("pod", "claim"), asked, world)
+    if device := alertlists.device(asked, world) or (then and alertlists.device(asked, then)):
+        yield Found(DEVICES, str(device))
+    yield from _objects(("slice",), asked, world)
+    if pool := alertlists.pool(asked, world) or (then and alertlists.pool(asked, then)):
+        yield Found(POOLS, str(pool))
+    yield from _objects(("node",), asked, world)
+    yield from _lists(asked, world)
+    yield from _objects(("class", "deviceclass"), asked, world)
+    yield from _named_by_others(asked, world, heard)
+    if set(asked) == {"namespace"} and asked["namespace"] in world.cluster.raw[NAMESPACES]:
+        yield Found(NAMESPACES, asked["namespace"])
+
+
+def _lists(asked: Mapping[str, str], world: World) -> Iterator[Found]:
+    for kind, filters in alertlists.lists(asked, world):
+        yield Found(kind, "", filters=filters)
+
+
+def _objects(labels: Iterable[str], asked: Mapping[str, str], world: World) -> Iterator[Found | Sought]:
+    for label in labels:
+        for sought in _sought(label, asked, world):
+            if sought.key in world.cluster.raw[sought.kind]:
+                there = world.cluster.objects(sought.kind).get(sought.key)  # a malformed one has a page too
+                yield Found(sought.kind, sought.key, there.uid if there is not None else "")
+            else:
+                yield sought
+
+
+def _named_by_others(asked: Mapping[str, str], world: World, heard: Container[str]) -> Iterator[Found]:
+    """Things that need not exist as objects."""
     driver = asked.get("driver", "")
-    if driver == OTHER_DRIVERS:
+    if driver in OTHER_DRIVERS:
         yield Found(DRIVERS, "")
     elif driver and is_driver(driver, world, heard):
         yield Found(DRIVERS, driver)
@@ -106,25 +176,23 @@ def named(asked: Mapping[str, str], world: World, heard: Container[str]) -> Iter
     name = asked.get("class", "")
     if name and name in world.cluster.claims_by_class:
         yield Found(CLASSES, name)  # the page of a class that claims name and that does not exist says so
-    if name and (name in world.cluster.claims_by_device_class or name in world.cluster.device_classes):
-        yield Found(DEVICE_CLASSES, name)
-    if set(asked) == {"namespace"} and asked["namespace"] in world.cluster.raw[NAMESPACES]:
-        yield Found(NAMESPACES, asked["namespace"])
+    for name in filter(None, (asked.get("class"), asked.get("deviceclass"))):
+        if name in world.cluster.claims_by_device_class or name in world.cluster.device_classes:
+            there = world.cluster.device_classes.get(name)
+            yield Found(DEVICE_CLASSES, name, there.uid if there is not None else "")
 
 
-def _sought(asked: Mapping[str, str], world: World) -> Iterator[Sought]:
-    namespace = asked.get("namespace", "")
-    for label, kind in _KINDS.items():
-        value = asked.get(label, "")
-        if not value:
-            continue
-        if label not in _NAMESPACED or "/" in value:
-            yield Sought(label, kind, value)
-        elif namespace:
-            yield Sought(label, kind, f"{namespace}/{value}")
-        else:
-            keys = [k for k in world.cluster.raw[kind] if k.rpartition("/")[2] == value]
-            yield from (Sought(label, kind, key) for key in keys[:1] if len(keys) == 1)
+def _sought(label: str, asked: Mapping[str, str], world: World) -> Iterator[Sought]:
+    kind, value, namespace = _KINDS[label], asked.get(label, ""), asked.get("namespace", "")
+    if not value:
+        return
+    if label not in _NAMESPACED or "/" in value:
+        yield Sought(label, kind, value)
+    elif namespace:
+        yield Sought(label, kind, f"{namespace}/{value}")
+    else:
+        keys = [k for k in world.cluster.raw[kind] if k.rpartition("/")[2] == value]
+        yield from (Sought(label, kind, key) for key in keys[:1] if len(keys) == 1)
 
 
 def of_uid(uid: str, world: World) -> Found | None:

@@ -13,7 +13,8 @@ from typing import Final
 
 import msgspec
 
-from dradash.reader.alertlabels import KINDS_WITH_PAGES, Found, Sought, named
+from dradash.reader.alertlabels import DEVICES, KINDS_WITH_PAGES, POOLS, Found, Sought, named
+from dradash.reader.alertlists import Filters
 from dradash.reader.current import Current
 from dradash.reader.follower import Follower
 from dradash.store.model import HistoryEntry, ReadModel
@@ -118,18 +119,24 @@ def _last_moment(model: ReadModel, found: Found) -> float:
     return max(before, *its) if its else before
 
 
-def look(here: Current, asked: Mapping[str, str]) -> tuple[list[Found], list[Sought]]:
+def look(here: Current, asked: Mapping[str, str], at: float | None = None) -> tuple[list[Found], list[Sought]]:
     """What the labels (as `alertlabels.understood` gives them) name, each once and the most telling first; and what was
-    looked for in vain, now and in the history. Raises StoreUnavailable where the history is needed.
+    looked for in vain, now and in the history. at: the alert's time, None: now. Raises StoreUnavailable where the
+    history is needed.
     """
+    heard = here.follower.observations.drivers.names()
     with here.follower.world() as world:
-        things = list(named(asked, world, here.follower.observations.drivers.names()))
-    found: dict[tuple[str, str], Found] = {}
+        things = list(named(asked, world, heard))
+    if at is not None and {"device", "pool"} & set(asked) and not any(t.kind in (DEVICES, POOLS) for t in things):
+        then = here.past(max(at, here.model.history_start() or at))
+        with here.follower.world() as world:
+            things = list(named(asked, world, heard, then))
+    found: dict[tuple[str, str, Filters], Found] = {}
     missing: list[Sought] = []
     for thing in things:
         one = thing if isinstance(thing, Found) else _once(here, thing)
         if one is not None:
-            found.setdefault((one.kind, one.key), one)
+            found.setdefault((one.kind, one.key, one.filters), one)
         elif isinstance(thing, Sought):
             missing.append(thing)
     return list(found.values()), missing

@@ -12,9 +12,15 @@ _NO_ZONE: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?
 _TIME_OF_DAY: Final = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?[Zz]?")
 _AGO: Final = re.compile(r"-?((?:\d{1,6}[dhms] ?)+)(ago)?")
 _UNITS: Final = {"d": 86400, "h": 3600, "m": 60, "s": 1}
+# As Go prints a time: an alert's template that does not format it. The plus may have become a space.
+_GO: Final = re.compile(
+    r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?) ([+ -])(\d\d)(\d\d)(?: [A-Z\d+-]{1,6})?(?: m=.*)?"
+)
 _NUMBER: Final = re.compile(r"[0-9]{1,300}(\.[0-9]{0,300})?")
 _MILLISECONDS: Final = 1e11  # more are no seconds: that is the year 5138
 NO_VALUE: Final = "<no value>"  # an alert's template leaves it where a label is missing
+ASKED: Final = "asked"  # of a page's address: the moment that was asked for, where it shows another one
+APART: Final = 1.0  # seconds that make it another one: times are mostly written without the fraction
 EXAMPLE: Final = "2026-11-30T03:12:00Z"
 LOOSELY: Final = "5m, 03:12 (UTC) or " + EXAMPLE
 
@@ -40,10 +46,15 @@ def parse(text: str) -> float | None:
 
 
 def parse_alerts(text: str) -> float | None:
-    """As alerts write it: what `parse` takes, or Unix time in seconds or milliseconds; `<no value>` is none at all."""
+    """As alerts write it: what `parse` takes, Unix time in seconds or milliseconds, or what Go prints of a time.
+
+    `<no value>` is none at all.
+    """
     text = text.strip()
     if text == NO_VALUE:
         return None
+    if of_go := _GO.fullmatch(text):
+        return parse(f"{of_go[1]}{of_go[2].replace(' ', '+')}{of_go[3]}:{of_go[4]}")
     if not _NUMBER.fullmatch(text):
         return parse(text)
     at = float(text)

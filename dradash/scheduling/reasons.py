@@ -1,13 +1,12 @@
 """A stable machine code for every message that a verdict can carry, with its meaning and what to do about it.
 
 The scheduler's texts hold names and change between versions; a code never changes what it means once it was released.
-docs/reasons.md and /api/v1/reasons are made from this table. Order matters: the first pattern that fits is the reason.
+codes.py lists them beside all other codes. Order matters: the first pattern that fits is the reason.
 """
 
 from __future__ import annotations
 
 import re
-import sys
 from functools import lru_cache
 from typing import Final
 
@@ -398,27 +397,3 @@ def codes_of(verdict: Verdict | None) -> tuple[str, ...]:
     if not texts and verdict.outcome not in _FREE:
         texts = (verdict.sentence,)
     return tuple(dict.fromkeys(code_of(t) for t in texts))
-
-
-_HEAD: Final = """\
-# Reason codes
-
-Every message that a verdict can carry has a stable code beside the scheduler's text: in `/api/v1/pods`
-(`reasonCodes`), in verdicts and node groups (`code` of a reason), in `/metrics` (label `reason`) and as the filter
-`reason=`. A code is never given another meaning. The same list: `/api/v1/reasons`.
-
-This page is made by `python -m dradash.scheduling.reasons`.
-
-| code | written by | text, as in | meaning | what to do |
-|---|---|---|---|---|
-"""
-
-
-def document() -> str:
-    """docs/reasons.md."""
-    rows = (f"| `{r.code}` | {r.source} | {r.example} | {r.meaning} | {r.remedy} |" for r in REASONS.values())
-    return _HEAD + "\n".join(rows) + "\n"
-
-
-if __name__ == "__main__":
-    sys.stdout.write(document())

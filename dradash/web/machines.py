@@ -15,6 +15,7 @@ from dradash.metrics.scrape import CONTENT_TYPE, Scraper
 from dradash.reader import alertlabels, current
 from dradash.reader.departed import look
 from dradash.reader.moment import BadMoment, parse_alerts
+from dradash.reader.nearest import nearest
 from dradash.store.model import StoreUnavailable
 from dradash.web.presenters import go as going
 
@@ -67,24 +68,24 @@ def _report(request: HttpRequest, name: str, checks: list[Check], only: str) -> 
 def go(request: HttpRequest) -> HttpResponse:
     """To the page of what an alert's labels name, at the alert's time; also when it is gone."""
     asked = alertlabels.understood({name: request.GET[name] for name in request.GET})
+    text = request.GET.get(going.AT, "")
+    now = time.time()
     try:
-        at = parse_alerts(request.GET.get(going.AT, ""))
-    except BadMoment as error:
-        context = {"problem": f"at: {error}, or Unix seconds or milliseconds.", "accepted": tuple(alertlabels.NAMES)}
-        return render(request, "go/nowhere.html", context, status=400)
-    if at is not None and at >= time.time():
-        at = None  # a moment that has not come yet is now
-    if not asked:
-        return HttpResponseRedirect(going.target(None, at))
+        at = parse_alerts(text)
+    except BadMoment:
+        at = None  # an alert's link must lead somewhere: to now, and the page says why
     here = current.get()
-    if here.follower.freshness().state == "loading":
+    if asked and here.follower.freshness().state == "loading":
         return _try_again("The model was not read yet: try again.")
     try:
-        found, missing = look(here, asked)
+        been = at if at is not None and at < now else None
+        found, missing = look(here, asked, been) if asked else ([], [])
+        first = found[0] if found else None
+        shown = nearest(here, first, been)
     except StoreUnavailable as error:
         return _try_again(f"Looking into the history failed: {error}")
-    if found:
-        return HttpResponseRedirect(going.target(found[0], at))
+    if first or not asked:
+        return HttpResponseRedirect(going.target(first, shown, going.asked_moment(text, at, shown, now)))
     view = going.nowhere(asked, missing)
     return render(request, "go/nowhere.html", {"view": view, "accepted": view.accepted}, status=404)
 

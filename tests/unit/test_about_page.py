@@ -141,10 +141,15 @@ def test_a_past_moment_shows_nothing_of_now_as_if_it_were_of_then(scene: Scene) 
     assert html.read(text).faults == []
     assert f"<dt>Revision</dt><dd>{revision}</dd>" in text
     assert f'<dt>Last change</dt><dd><time datetime="2026-11-30T04:00:{then - build.NOW:02.0f}Z"' in text
-    for of_now in ("Process up", "Last read", "Watched by"):
-        assert of_now not in text
-        assert of_now in page()
+    assert "Process up" not in text
+    assert "Process up" in page()
     of_now = "as it is now, not as it was then"
+    before, _, watched = text.partition('<h3 id="watched-title">')
+    assert of_now in watched.partition("</h3>")[0]
+    for name in ("Last read", "Watched by", "To be judged"):
+        assert name not in before
+        assert name in watched.partition("</section>")[0]
+        assert name in page()
     for title in ("versions", "memory", "models", "settings", "thresholds"):
         heading = text.partition(f'<h2 id="{title}-title"')[2].partition("</h2>")[0]
         assert of_now in heading, title

@@ -104,8 +104,12 @@ def test_a_list_is_streamed_as_lines_to_its_end_or_to_the_limit(monkeypatch: pyt
 @pytest.mark.usefixtures("scene")
 def test_reasons_are_listed_with_meaning_and_remedy() -> None:
     rows = ask("/reasons").json()["items"]
-    assert {"ClaimInUse", "NodeUnsuitable", "Other"} <= {r["code"] for r in rows}
+    assert {"ClaimInUse", "Other", "SelectedUnsuitable", "NothingLeft", "driver-silent"} <= {r["code"] for r in rows}
     assert all(r["meaning"] and r["remedy"] for r in rows)
+    rules = ask("/reasons?kind=rule").json()
+    assert rules["total"] == {"count": 7, "exact": True}
+    assert {r["kind"] for r in rules["items"]} == {"rule"}
+    assert "finding" in ask("/reasons?kind=nonsense").json()["allowed"]
 
 
 # --- resources -------------------------------------------------------------------------------------------------------

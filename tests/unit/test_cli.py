@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
+import os
 import re
+import shlex
 import subprocess
 import sys
 import threading
 import tomllib
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +26,7 @@ from dradash.api.endpoints import ENDPOINTS
 from dradash.cli import main as cli
 from dradash.cli import remote
 from dradash.cli.completion import SHELLS, commands_of
+from dradash.cli.described import _devices
 from dradash.cli.style import Style, safe
 from dradash.cli.tables import TABLES, age
 from dradash.conf import from_environ
@@ -29,6 +34,7 @@ from dradash.reader import current
 from dradash.reader.moment import show
 from tests import build
 from tests.scene import Scene
+from tests.unit.test_funneltext import PICKY, objects
 
 TOKEN = "a-long-enough-token"  # noqa: S105 - of a test's own server
 TRAIN = build.pod("train", "ml", claims={"gpu": "c"})
@@ -167,11 +173,103 @@ def test_explain_needs_neither_django_nor_redis_and_reads_standard_input(file: s
     assert b"Pod ml/train: Waiting" in done.stdout
 
 
-def test_a_reader_that_goes_away_is_no_error(file: str) -> None:
-    command = f"{sys.executable} manage.py explain -f {file} | head -n 1"
-    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, check=False)
-    assert b"Traceback" not in done.stderr
-    assert done.stdout.startswith(b"Pod ml/")
+def test_a_broken_pod_is_named_with_what_is_wrong_and_where(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "broken.yaml"
+    broken = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "train", "namespace": "ml"}}
+    path.write_text(yaml.safe_dump(broken | {"spec": {"resourceClaims": 7}}))
+    wrong = f"{path}: Pod ml/train cannot be read: Expected `array`, got `int` - at `$.spec.resourceClaims`\n"
+    assert run(capsys, "explain", "-f", str(path), "ml/train") == (2, "", f"dradash explain: {wrong}")
+    nothing = f"dradash explain: no pod that can be read uses claims (spec.resourceClaims): {wrong}"
+    assert run(capsys, "explain", "-f", str(path)) == (2, "", nothing)
+    path.write_text(yaml.safe_dump_all([build.node("node-0"), broken | {"metadata": {}}]))
+    for pod in ((), ("ml/train",)):
+        status, _, err = run(capsys, "explain", "-f", str(path), *pod)
+        assert status == 2
+        assert f"{path}: object 2, a Pod without a name, is left out" in err
+        assert "empty" not in err
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-8-sig", "utf-32"])
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_what_powershell_writes_is_read(
+    file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], encoding: str, newline: str
+) -> None:
+    path = tmp_path / "dump.yaml"
+    mark = "\ufeff" if encoding.endswith("e") else ""
+    path.write_bytes((mark + Path(file).read_text().replace("\n", newline)).encode(encoding))
+    told = run(capsys, "explain", "-f", file)
+    assert run(capsys, "explain", "-f", str(path)) == told
+    assert run(capsys, "explain", "-f", str(tmp_path)) == told
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*OBJECTS, BOUND]}), encoding="utf-16")
+    assert run(capsys, "explain", "-f", str(path)) == told
+
+
+def test_a_cut_off_file_in_utf_16_is_said_to_be_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": []})[:-3], "utf-16")
+    assert "was it cut off?" in run(capsys, "explain", "-f", str(tmp_path / "a.json"))[2]
+    (tmp_path / "a.json").write_bytes(b"\xff\xfea")
+    assert "begins as UTF-16-LE does, and is not" in run(capsys, "explain", "-f", str(tmp_path / "a.json"))[2]
+
+
+# --- output that cannot be written -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def commands(tmp_path: Path, file: str) -> list[list[str]]:
+    """Each kind of command that tells something without a cluster and a running dradash."""
+    vectors = tmp_path / "vectors.jsonl"
+    with gzip.open("tests/parity/data/classic.jsonl.gz", "rt", encoding="utf-8") as given:
+        vectors.write_text("".join(islice(given, 2)))
+    recording = "tests/parity/data/classic-1.30.jsonl"
+    found = (
+        ("explain", "-f", file),
+        ("explain", "-f", file, "-o", "yaml"),
+        ("parity", str(vectors)),
+        ("agreement", recording),
+        ("completion", "bash"),
+        ("help",),
+        ("help", "explain"),
+    )
+    return [list(command) for command in found]
+
+
+def _ended(command: list[str], redirection: str) -> tuple[int, str]:
+    shell = f"{sys.executable} manage.py {shlex.join(command)} {redirection}; exit ${{PIPESTATUS[0]}}"
+    environ = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
+    done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False, env=environ)
+    return done.returncode, done.stderr
+
+
+def test_a_full_disk_is_one_line_and_a_status_of_its_own(commands: list[list[str]]) -> None:
+    for command in commands:
+        told = f"dradash {command[0]}: the output cannot be written: No space left on device\n"
+        assert _ended(command, "> /dev/full") == (3, told)
+
+
+def test_a_closed_output_is_one_line_and_the_same_status(commands: list[list[str]]) -> None:
+    for command in commands:
+        assert _ended(command, ">&-") == (3, f"dradash {command[0]}: standard output is closed\n")
+
+
+def test_a_reader_that_has_seen_enough_is_told_by_the_status_alone(commands: list[list[str]]) -> None:
+    for command in commands:
+        # The reader has gone before anything is written.
+        assert _ended(command, "| exec 0<&-") == (141, "")
+
+
+def test_a_simulated_cluster_that_cannot_tell_its_address_ends_with_one_line(tmp_path: Path) -> None:
+    command = ["sim", "--kubeconfig", str(tmp_path / "config")]
+    assert _ended(command, "> /dev/full") == (1, "sim: error: [Errno 28] No space left on device\n")
+
+
+@pytest.mark.parametrize(
+    "args", [("get", "pods"), ("get", "pods", "-o", "json"), ("describe", "pod", "ml/train"), ("watch", "pods")]
+)
+def test_questions_to_a_running_dradash_end_so_too(bridge: Bridge, args: tuple[str, ...]) -> None:
+    bridge.canned["/api/v1/pods"] = [_event("MODIFIED", 9, "ml/train", object={"namespace": "ml", "name": "train"})]
+    told = f"dradash {args[0]}: the output cannot be written: No space left on device\n"
+    assert _ended(list(args), "> /dev/full") == (3, told)
+    assert _ended(list(args), "| exec 0<&-") == (141, "")
 
 
 def test_manage_py_passes_the_arguments_on(file: str) -> None:
@@ -397,6 +495,35 @@ def test_describe_tells_verdict_steps_and_negotiation(capsys: pytest.CaptureFixt
 
 
 @pytest.mark.usefixtures("bridge")
+def test_describe_tells_the_devices_as_explain_does(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    gathered = objects(PICKY)
+    scene = Scene(*gathered)
+    scene.look()
+    current.use(scene.web)
+    path = tmp_path / "dump.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": gathered}))
+    _, explained, _ = run(capsys, "explain", "-f", str(path), "team/train")
+    status, told, err = run(capsys, "describe", "pod", "team/train")
+    assert (status, err) == (0, "")
+    funnel = re.compile(r"Devices \(on 2 of 2 nodes\)\n.*\n  selector wants [^\n]*\n", re.DOTALL)
+    (ours,), (theirs,) = funnel.findall(told), funnel.findall(explained)
+    assert ours == theirs
+    assert "             2: allocated [node-0/a held by team/held-0]" in ours
+    devices = json.loads(run(capsys, "describe", "pod", "team/train", "-o", "json")[1])["devices"]
+    assert [s["left"] for s in devices["requests"][0]["stages"]] == [6, 6, 6, 4, 2, 0, 0]
+
+
+@pytest.mark.usefixtures("bridge")
+def test_describe_says_nothing_of_devices_where_nobody_looks_for_any(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "Devices" not in run(capsys, "describe", "pod", "ml/train")[1]
+
+
+def test_devices_as_another_version_tells_them_are_left_out_with_a_word() -> None:
+    (line,) = _devices({"requests": [{"claim": "x"}]}, Style(False))
+    assert line.startswith("Devices: not told, the server is of another version: Object missing required field")
+
+
+@pytest.mark.usefixtures("bridge")
 def test_a_pod_that_is_not_there_and_a_wrong_token_end_with_one(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -442,6 +569,37 @@ def test_watch_lists_then_tells_changes_and_goes_on_from_the_last_revision(
     assert any(text.startswith("ADDED") and "late" in text and "Blocked" in text for text in lines)
     assert any(text.startswith("DELETED") and "late" in text for text in lines)
     assert "list again; going on in 0 s" in err
+
+
+@pytest.mark.parametrize("option", ["--severity", "--code"])
+def test_watch_has_no_options_of_what_cannot_be_watched(capsys: pytest.CaptureFixture[str], option: str) -> None:
+    status, _, err = run(capsys, "watch", "pods", option, "x")
+    assert status == 2
+    assert f"unrecognized arguments: {option} x" in err
+
+
+@pytest.mark.parametrize("resource", ["pods", "claims", "negotiations"])
+def test_every_filter_of_what_is_watched_is_an_option_of_watch_and_no_other(resource: str) -> None:
+    endpoint = next(e for e in ENDPOINTS if e.name == resource)
+    arguments = [word for p in endpoint.filters for word in ("-q" if p.name == "q" else f"--{p.name}", "x")]
+    assert vars(cli.parser().parse_args(["watch", resource, *arguments]))["resource"] == resource
+    watched = {p.name for e in ENDPOINTS if e.name in ("pods", "claims", "negotiations") for p in e.filters}
+    given = vars(cli.parser().parse_args(["watch", resource]))
+    assert {name.removeprefix("filter_") for name in given if name.startswith("filter_")} | {"namespace"} == watched
+
+
+@pytest.mark.usefixtures("bridge")
+def test_a_parameter_that_is_refused_is_answered_with_the_options_that_there_are(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    status, _, err = run(capsys, "watch", "claims", "--outcome", "Waiting")
+    assert status == 1
+    options = "--namespace, --state, --class, --driver, -q, --sort"
+    assert err.endswith(f"“outcome” is no parameter of this resource (allowed: {options})\n")
+    _, _, err = run(capsys, "get", "claims", "--outcome", "Waiting")
+    assert err.endswith(f"(allowed: {options}, --limit, --at)\n")
+    _, _, err = run(capsys, "get", "claims", "--state", "nonsense")
+    assert "state: one of the allowed values (allowed: ImmediateUnallocated, Pending" in err
 
 
 def test_ages_are_told_as_kubectl_tells_them() -> None:

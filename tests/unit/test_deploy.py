@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote_plus
 
 import pytest
 import yaml
@@ -128,22 +128,60 @@ def scene() -> Iterator[Scene]:
     current.use(None)
 
 
-@pytest.mark.usefixtures("scene")
-@pytest.mark.parametrize("rule", rules(), ids=lambda rule: str(rule["alert"]))
-def test_the_link_of_each_alert_leads_to_a_page_at_its_time(rule: dict[str, Any]) -> None:
-    labels = {"driver": "gpu.example.com", "kind": "pods", "acts_next": "admin"}
+# Where each alert is answered: the page's path and query without the moment, and what it shows there.
+ANSWERED: Final = {
+    "DraPodWaitsForDriver": ("/drivers/gpu.example.com", "gpu.example.com"),
+    "DraPodWaitsForAdmin": ("/pods?who=admin", "Pods that use claims"),
+    "DraPodWaitsForController": ("/pods?who=claim+controller", "Pods that use claims"),
+    "DraDriverSilent": ("/doctor?code=driver-silent", "Doctor"),
+    "DraDriverSlow": ("/drivers/gpu.example.com", "gpu.example.com"),
+    "DraClassMissing": ("/doctor?code=class-missing", "Doctor"),
+    "DraClaimMissing": ("/doctor?code=claim-missing", "Doctor"),
+    "DraClaimStuckDeleting": ("/doctor?code=deletion-held", "Doctor"),
+    "DraDeallocationUnanswered": ("/doctor?code=deallocation-unanswered", "Doctor"),
+    "DraClaimReservedForGone": ("/doctor?code=reserved-for-gone", "Doctor"),
+    "DraVerdictDisagreement": ("/doctor?code=words-disagree", "Doctor"),
+    "DradashDown": ("/about", "Watched by"),
+    "DradashModelUnavailable": ("/about", "Last read"),
+    "DradashNoLeader": ("/about", "Watched by"),
+    "DradashModelStale": ("/about", "Watched kinds"),
+    "DradashKindForbidden": ("/about", "Watched kinds"),
+    "DradashWatchSilent": ("/about", "Watched kinds"),
+    "DradashJudgingBehind": ("/about", "To be judged"),
+    "DradashJudgingFails": ("/pods?reason=JudgingFailed", "Pods that use claims"),
+}
+
+
+def rendered(rule: dict[str, Any], at: float) -> str:
+    """Path and query of the rule's link, as Prometheus would render it."""
+    labels = {"driver": "gpu.example.com", "kind": "pods"}
     labels["code"] = "".join(re.findall(r'code="([^"]+)"', rule["expr"]))
+    labels["acts_next"] = "".join(re.findall(r'acts_next=~?"([^"|]+)', rule["expr"]))
     url = rule["annotations"]["dashboard_url"]
-    url = re.sub(r"\{\{ \$labels\.(\w+) \| urlquery \}\}", lambda m: quote(labels[m[1]], safe=""), url)
-    url, count = re.subn(r'\{\{ with query "time\(\)" \}\}.*?\{\{ end \}\}', f"{build.NOW + 1:.0f}", url)
+    url = re.sub(r"\{\{ \$labels\.(\w+) \| urlquery \}\}", lambda m: quote_plus(labels[m[1]]), url)
+    url, count = re.subn(r'\{\{ with query "time\(\)" \}\}.*?\{\{ end \}\}', f"{at:.0f}", url)
     assert count == 1
     assert "{" not in url
-    parts = urlsplit(url)
+    return str(url.removeprefix(BASE))
+
+
+@pytest.mark.usefixtures("scene")
+@pytest.mark.parametrize("rule", rules(), ids=lambda rule: str(rule["alert"]))
+def test_the_link_of_each_alert_leads_to_the_page_that_answers_it_at_its_time(rule: dict[str, Any]) -> None:
+    page, shows = ANSWERED[rule["alert"]]
     with override_settings(ALLOWED_HOSTS=["testserver"]):
-        response = Client().get(f"{parts.path}?{parts.query}")
+        response = Client().get(rendered(rule, build.NOW + 1))
         assert response.status_code == 302, response.content
-        assert "at=2026-11-30T04%3A00%3A01Z" in response.headers["Location"]
-        assert Client().get(response.headers["Location"]).status_code == 200
+        there = response.headers["Location"]
+        assert there == f"{page}{'&' if '?' in page else '?'}at=2026-11-30T04%3A00%3A01Z"
+        answer = Client().get(there)
+    assert answer.status_code == 200
+    assert shows in answer.content.decode()
+
+
+def test_no_alert_is_answered_by_the_overview_and_none_is_forgotten() -> None:
+    assert list(ANSWERED) == [rule["alert"] for rule in rules()]
+    assert {page for page, _ in ANSWERED.values()}.isdisjoint({"", "/"})
 
 
 def _promtool() -> str:

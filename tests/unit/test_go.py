@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import re
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,7 +21,8 @@ POD = build.pod("train", "ml", claims={"gpu": "c"})
 TWIN = build.pod("train", "web", claims={"gpu": "c"})
 ONLY = build.pod("only", "web", claims={"gpu": "c"})
 GONE = build.pod("gone", "ml", claims={"gpu": "c"})
-AT = "2026-11-30T03:00:00Z"
+AT = "2026-11-30T04:00:01Z"
+BEFORE = "2026-11-30T03:00:00Z"  # the history begins at 04:00:00, and the first objects are of AT
 
 
 @pytest.fixture(autouse=True)
@@ -40,8 +43,60 @@ def go(**params: str) -> str:
     return response.headers["Location"]
 
 
+def shown(address: str) -> str:
+    """What the page says of the moment, if it is one of what was asked for."""
+    response = Client().get(address)
+    assert response.status_code == 200, address
+    page = response.content.decode()
+    notes = re.findall(r'<div class="banner tone-warn" role="status"><svg.*?</svg><p>([^<]*)</p>', page, re.DOTALL)
+    return html.unescape(" ".join(notes))
+
+
 def test_the_first_second_of_all_is_a_time_too() -> None:
-    assert go(namespace="ml", pod="train", at="0") == "/ns/ml/pods/train?at=1970-01-01T00%3A00%3A00Z"
+    address = go(namespace="ml", pod="train", at="0")
+    assert address == "/ns/ml/pods/train?at=2026-11-30T04%3A00%3A01Z&asked=1970-01-01T00%3A00%3A00Z"
+
+
+@pytest.mark.parametrize("at", [BEFORE, "1796007600", "2026-11-30 03:00:00 +0000 UTC"])
+def test_a_moment_before_the_history_leads_to_the_nearest_one_and_the_page_says_so(at: str) -> None:
+    address = go(namespace="ml", pod="train", at=at)
+    assert address == "/ns/ml/pods/train?at=2026-11-30T04%3A00%3A01Z&asked=2026-11-30T03%3A00%3A00Z"
+    assert shown(address) == (
+        "2026-11-30T03:00:00Z was asked for. History begins at 2026-11-30T04:00:00Z; shown as of 2026-11-30T04:00:01Z."
+    )
+    assert shown(address.partition("&asked")[0]) == ""
+    (found,) = lookup(namespace="ml", pod="train", at=BEFORE)
+    assert (found["page"], found["at"]) == (address, AT)
+    assert Client().get(found["url"]).json()["pod"]["name"] == "train"
+
+
+def test_a_moment_before_the_object_was_there_leads_to_when_it_first_was(scene: Scene) -> None:
+    scene.put(build.pod("late", "ml", claims={"train": "c"}))
+    scene.look()
+    address = go(namespace="ml", pod="late", at=AT)
+    assert address == "/ns/ml/pods/late?at=2026-11-30T04%3A00%3A03Z&asked=2026-11-30T04%3A00%3A01Z"
+    assert shown(address) == (
+        "2026-11-30T04:00:01Z was asked for, and this was not known then; shown as of 2026-11-30T04:00:03Z."
+    )
+
+
+@pytest.mark.parametrize("params", [{}, {"acts_next": "admin"}, {"page": "about"}])
+def test_pages_without_an_object_are_shown_at_the_beginning_of_the_history(params: dict[str, str]) -> None:
+    address = go(**params, at=BEFORE)
+    assert "at=2026-11-30T04%3A00%3A00Z&asked=2026-11-30T03%3A00%3A00Z" in address
+    assert "History begins at 2026-11-30T04:00:00Z; shown as of 2026-11-30T04:00:00Z." in shown(address)
+
+
+def test_what_has_no_history_of_its_own_and_was_not_there_yet_is_shown_as_it_is_now() -> None:
+    address = go(driver="gpu.example.com", at=BEFORE)
+    assert address == "/drivers/gpu.example.com?asked=2026-11-30T03%3A00%3A00Z"
+    assert shown(address) == ("2026-11-30T03:00:00Z was asked for, and this was not known then: this page shows now.")
+    assert lookup(driver="gpu.example.com", at=BEFORE)[0]["page"] == address
+    assert go(driver="gpu.example.com", at=AT) == "/drivers/gpu.example.com?at=2026-11-30T04%3A00%3A01Z"
+
+
+def test_names_are_looked_for_among_what_there_is_now_if_nothing_is_kept_of_then() -> None:
+    assert [f["key"] for f in lookup(q="train", at=BEFORE)] == ["ml/train", "web/train"]
 
 
 def refusal(status: int, **params: str) -> str:
@@ -86,7 +141,7 @@ def test_the_pod_comes_before_its_claim_and_the_claim_before_the_node() -> None:
 
 
 def test_a_pod_that_is_gone_leads_to_its_page_at_the_alerts_time() -> None:
-    assert go(namespace="ml", pod="gone", at=AT) == "/ns/ml/pods/gone?at=2026-11-30T03%3A00%3A00Z"
+    assert go(namespace="ml", pod="gone", at=AT) == "/ns/ml/pods/gone?at=2026-11-30T04%3A00%3A01Z"
 
 
 def test_a_name_without_namespace_counts_where_it_is_the_only_one() -> None:
@@ -98,22 +153,33 @@ def test_a_moment_may_be_in_unix_seconds_or_milliseconds() -> None:
     seconds = parse(AT)
     assert seconds is not None
     assert go(node="node-1", at=f"{seconds:.0f}") == go(node="node-1", at=f"{seconds * 1000:.0f}")
-    assert go(node="node-1", at=AT).endswith("?at=2026-11-30T03%3A00%3A00Z")
+    assert go(node="node-1", at=AT).endswith("?at=2026-11-30T04%3A00%3A01Z")
 
 
 def test_a_moment_that_has_not_come_yet_is_now_and_no_value_is_none() -> None:
-    assert go(node="node-1", at="2999-01-01T00:00:00Z") == "/nodes/node-1"
+    address = go(namespace="ml", pod="train", at="2999-01-01T00:00:00Z")
+    assert address == "/ns/ml/pods/train?asked=2999-01-01T00%3A00%3A00Z"
+    assert shown(address) == "2999-01-01T00:00:00Z has not come yet: this page shows now."
     assert go(node="node-1", pod="<no value>", at="<no value>") == "/nodes/node-1"
 
 
+def test_clocks_that_differ_a_little_are_not_spoken_of() -> None:
+    assert go(node="node-1", at=f"{time.time() + 20:.0f}") == "/nodes/node-1"
+
+
 def test_the_query_of_a_page_goes_on_with_the_moment() -> None:
-    assert go(namespace="ml", at=AT) == "/pods?ns=ml&at=2026-11-30T03%3A00%3A00Z"
+    assert go(namespace="ml", at=AT) == "/pods?ns=ml&at=2026-11-30T04%3A00%3A01Z"
 
 
-@pytest.mark.parametrize("at", ["yesterday", "9" * 300, "٣"])
-def test_a_moment_that_is_none_is_refused_with_an_example(at: str) -> None:
-    page = refusal(400, node="node-1", at=at)
-    assert "2026-11-30T03:12:00Z" in page
+@pytest.mark.parametrize("at", ["yesterday", "9" * 300, "٣", "<script>x", "2026-13-30T00:00:00Z"])
+def test_a_moment_that_is_none_leads_to_now_and_the_page_says_why(at: str) -> None:
+    address = go(namespace="ml", pod="train", at=at)
+    assert address.startswith("/ns/ml/pods/train?asked=")
+    assert "&" not in address
+    note = shown(address)
+    assert note.startswith(f"“{at[:40]}” is no time")
+    assert note.endswith(": this page shows now.")
+    assert "<script>x" not in Client().get(address).content.decode()
 
 
 def test_what_was_looked_for_is_said_and_escaped() -> None:
@@ -216,10 +282,10 @@ def lookup(**params: str) -> list[dict[str, Any]]:
         {"namespace": "ml", "pod": "gone", "at": AT},
         {"namespace": "monitoring", "pod": "exporter", "exported_namespace": "ml", "exported_pod": "train"},
         {"namespace": "ml", "pod": "train", "claim": "c", "node": "node-0"},
-        {"pod": "only", "at": "1796007600"},
-        {"pod": "only", "at": "1796007600000"},
+        {"pod": "only", "at": "1796011201"},
+        {"pod": "only", "at": "1796011201000"},
         {"node": "node-1", "pod": "<no value>", "at": "<no value>"},
-        {"node": "node-1", "at": "2999-01-01T00:00:00Z"},
+        {"node": "node-1", "at": BEFORE},
         {"class": "gpu"},
         {"driver": "gpu.example.com"},
         {"driver": "other"},
@@ -248,6 +314,7 @@ def test_what_is_gone_says_since_when_and_has_its_uid(scene: Scene) -> None:
                 "key": "ml/gone",
                 "uid": "uid-ml-gone",
                 "gone": show(scene.now),
+                "at": None,
                 "url": "/api/v1/pods/ml/gone",
                 "page": "/ns/ml/pods/gone",
             }

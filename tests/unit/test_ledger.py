@@ -9,7 +9,7 @@ from dradash.kinds.resourceslice import ResourceSlice
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.structured import ledger, matching
 from dradash.scheduling.structured.devices import DeviceID
-from dradash.scheduling.structured.ledgerpages import TAKEN, Found, Wanted
+from dradash.scheduling.structured.ledgerpages import TAKEN, Found, Place, Wanted
 from dradash.scheduling.structured.pools import PoolID
 from tests import build
 from tests import builddevices as make
@@ -199,14 +199,33 @@ def test_parts_put_together_are_the_whole(wanted: Wanted) -> None:
         assert [str(one.id) for part in parts for _, one in part] == whole
         last, walked = None, []
         while part := chosen.after(last, size):
-            walked += [str(one.id) for _, one in part]
-            last = part[-1][1].id
+            walked += [str(row.one.id) for row in part]
+            last = part[-1].place
         assert walked == sorted(whole)
+
+
+@pytest.mark.parametrize("descends", [False, True])
+@pytest.mark.parametrize("size", [1, 2, 3])
+@pytest.mark.parametrize("wanted", [Wanted(), Wanted(text="x")])
+def test_devices_of_one_name_are_walked_once_each(wanted: Wanted, size: int, descends: bool) -> None:
+    """The same driver, pool and name in two slices, and twice in one of them."""
+    names = [("a", "x", "x", "y"), ("b", "x"), ("c", "x")]
+    slices = [make.resource_slice(*map(make.device, devices), pool="p", name=name) for name, *devices in names]
+    chosen = Found(build.cluster(*slices).inventory, wanted)
+    walked: list[tuple[str, str]] = []
+    last = None
+    while part := chosen.after(last, size, descends=descends):
+        walked += [(row.one.id.device, row.one.slice.name) for row in part]
+        last = part[-1].place
+    whole = [("x", "a"), ("x", "a"), ("x", "b"), ("x", "c")] + ([("y", "a")] if not wanted.text else [])
+    assert walked == (whole[::-1] if descends else whole)
 
 
 def test_a_walk_goes_on_behind_a_device_that_is_gone() -> None:
     chosen = Found(MANY.inventory, Wanted(pool="node-1"))
-    assert [one.id.device for _, one in chosen.after(device("gpu-0.5", "node-1"), 10)] == ["gpu-1", "gpu-2"]
+    place = Place(*device("gpu-0.5", "node-1"), "gone", "000000")
+    assert [row.one.id.device for row in chosen.after(place, 10)] == ["gpu-1", "gpu-2"]
+    assert [row.one.id.device for row in chosen.after(place, 10, descends=True)] == ["gpu-0"]
 
 
 def test_a_slice_says_where_its_devices_are() -> None:

@@ -248,7 +248,7 @@ def test_other_versions_kinds_and_nameless_objects_are_counted_not_lost() -> Non
     made = dump(foreign, {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}, build.node("") | {})
     assert dict(made.foreign) == {"resource.k8s.io/v1alpha3 ResourceClaim": 1}
     assert dict(made.other) == {"v1 Secret": 1}
-    assert made.notes == ["x: a Node without a name is left out"]
+    assert made.notes == ["x: object 3, a Node without a name, is left out"]
 
 
 def test_a_malformed_object_is_noted() -> None:

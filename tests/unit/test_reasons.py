@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+import enum
 import gzip
+import importlib
 import inspect
 import json
+import pkgutil
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -12,10 +16,26 @@ from typing import Any
 
 import pytest
 
-from dradash.scheduling import evaluate, fiterror, nodechecks, reasons
-from dradash.scheduling.classic import plugin
+from dradash import scheduling
+from dradash.api.pods import NOT_JUDGED
+from dradash.metrics.families import STATES
+from dradash.reader import talks
+from dradash.scheduling import codes, evaluate, fiterror, nodechecks
+from dradash.scheduling.classic import awaiting, plugin
+from dradash.scheduling.classic import hints as classic_hints
+from dradash.scheduling.classic.claimstate import MISSING, UNREADABLE, ClaimState
+from dradash.scheduling.classic.invariants import InvariantCode
+from dradash.scheduling.classic.negotiation import TurnKind
+from dradash.scheduling.classic.standing import Sign
+from dradash.scheduling.doctor.finding import Severity
+from dradash.scheduling.doctor.rules import RULES
+from dradash.scheduling.generation import Generation
 from dradash.scheduling.reasons import OTHER, REASONS, code_of, codes_of
-from dradash.scheduling.status import Status
+from dradash.scheduling.status import Code, Status
+from dradash.scheduling.structured import fates
+from dradash.scheduling.structured import hints as structured_hints
+from dradash.scheduling.verdict import Outcome, StepState
+from dradash.web.presenters.poddevices import KINDS as HINTS
 from tests import build
 
 ROOT = Path(__file__).parents[2]
@@ -96,5 +116,111 @@ def test_each_reason_says_what_it_means_and_what_to_do() -> None:
             assert text.endswith((".", "?", ").", "do."))
 
 
+# --- every other code ------------------------------------------------------------------------------------------------
+
+
 def test_the_page_in_docs_is_the_table() -> None:
-    assert (ROOT / "docs" / "reasons.md").read_text(encoding="utf-8") == reasons.document()
+    assert (ROOT / "docs" / "reasons.md").read_text(encoding="utf-8") == codes.document()
+
+
+def listed(kind: str) -> set[str]:
+    return {c.code for c in codes.ALL if c.kind == kind}
+
+
+def enumerations() -> Iterator[type[enum.StrEnum]]:
+    for found in pkgutil.walk_packages(scheduling.__path__, "dradash.scheduling."):
+        module = importlib.import_module(found.name)
+        for _, made in inspect.getmembers(module, inspect.isclass):
+            if issubclass(made, enum.StrEnum) and made.__module__ == found.name:
+                yield made
+
+
+# enumeration -> the kind of code that its values are, and what else is of that kind; "": no answer shows them.
+SHOWN: dict[type[enum.StrEnum], tuple[str, set[str]]] = {
+    Code: ("status", set()),
+    Outcome: ("outcome", {NOT_JUDGED}),
+    StepState: ("step", set()),
+    ClaimState: ("claim", {MISSING, UNREADABLE}),
+    InvariantCode: ("rule", set()),
+    awaiting.Stage: ("negotiation", {talks.BOUND, talks.ENDING}),
+    TurnKind: ("turn", set()),
+    fates.Stage: ("deviceStage", set()),
+    classic_hints.Hint: ("queueingHint", set()),
+    structured_hints.Hint: ("queueingHint", set()),
+    Sign: ("", set()),
+    Generation: ("", set()),
+    Severity: ("", set()),  # how bad a finding is, not what it is
+}
+
+
+def test_each_enumeration_of_the_scheduling_code_is_listed_whole_or_shown_nowhere() -> None:
+    found = set(enumerations())
+    assert found == set(SHOWN)
+    assert {kind for kind, _ in SHOWN.values()} - {""} <= set(codes.KINDS)
+    wrong = {e: kind for e, (kind, more) in SHOWN.items() if kind and listed(kind) != set(map(str, e)) | more}
+    assert wrong == {}
+
+
+def constants(keyword: str, function: str, place: int | None = None) -> set[str]:
+    """What the scheduling code calls `function` with, as text in place."""
+    said: set[object] = set()
+    for path in (ROOT / "dradash" / "scheduling").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == function:
+                values = [k.value for k in node.keywords if k.arg == keyword]
+                values += [] if place is None else node.args[place : place + 1]
+                said |= {c.value for v in values for c in ast.walk(v) if isinstance(c, ast.Constant)}
+    return {value for value in said if isinstance(value, str) and value}
+
+
+def test_the_codes_that_are_written_in_place_are_listed() -> None:
+    assert constants("who", "ActsNext") == listed("actor")
+    assert constants("kind", "hint", 0) | constants("kind", "Hint") == listed("deviceHint") == set(HINTS)
+    assert listed("finding") == set(RULES)
+    assert listed("reason") == set(REASONS)
+    assert listed("watch") == set(STATES)
+
+
+def test_a_code_is_unique_within_its_kind_and_each_kind_is_told() -> None:
+    pairs = [(c.kind, c.code) for c in codes.ALL]
+    assert len(set(pairs)) == len(pairs)
+    assert list(dict.fromkeys(c.kind for c in codes.ALL)) == list(codes.KINDS)
+    for code in codes.ALL:
+        for text in (code.meaning, code.remedy):
+            assert text.endswith((".", "?", ")"))
+
+
+# The fields of answers that hold codes, by the path of their names -> kind.
+FIELDS = {
+    "reasonCodes": "reason",
+    "reason.code": "reason",
+    "reasons.code": "reason",
+    "outcome": "outcome",
+    "broken.code": "rule",
+    "actsNext.who": "actor",
+    "steps.code": "status",
+    "steps.state": "step",
+    "groups.code": "status",
+    "stages.stage": "deviceStage",
+    "turns.kind": "turn",
+    "kinds.state": "watch",
+}
+
+
+def _coded(value: Any, parent: str = "") -> Iterator[tuple[str, str]]:
+    if isinstance(value, list):
+        for part in value:
+            yield from _coded(part, parent)
+    elif isinstance(value, dict):
+        for name, part in value.items():
+            for path in (f"{parent}.{name}", name):
+                for one in part if isinstance(part, list) else [part]:
+                    if path in FIELDS and isinstance(one, str) and one:
+                        yield path, one
+            yield from _coded(part, name)
+
+
+def test_every_code_in_the_answers_about_the_demo_is_listed() -> None:
+    seen = set(_coded(json.loads((ROOT / "dradash" / "api" / "examples.json").read_text(encoding="utf-8"))))
+    assert len({path for path, _ in seen}) >= 9
+    assert {(path, code) for path, code in seen if code not in listed(FIELDS[path])} == set()

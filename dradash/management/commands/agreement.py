@@ -9,6 +9,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from dradash.cli.output import of_output
 from dradash.informer.recording import BadRecording, read
 from dradash.management.filekind import RECORDING, WrongFile, expect
 from dradash.scheduling.replay import Replay, Said
@@ -35,6 +36,8 @@ class Command(BaseCommand):
                 for said in replay.take(row.t, row.kind, row.type, row.object):
                     self._tell(said, counts)
         except (BadRecording, OSError) as error:
+            if isinstance(error, OSError) and of_output(error):
+                raise
             raise CommandError(str(error)) from error
         for said in replay.end():
             self._tell(said, counts)

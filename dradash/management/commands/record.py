@@ -13,7 +13,7 @@ from django.core.management.base import BaseCommand, CommandError
 from dradash.conf import BadSetting, from_environ
 from dradash.informer.kubernetes_source import KubernetesSource
 from dradash.informer.record import record
-from dradash.informer.recording import Writer, open_for_writing
+from dradash.informer.recording import STDOUT, Writer, open_for_writing
 from dradash.informer.redact import Redactor
 from dradash.informer.source import SourceError
 from dradash.kinds.registry import KINDS
@@ -52,7 +52,10 @@ class Command(BaseCommand):
                     seconds=seconds,
                     stop=stop,
                 )
-        except (BadSetting, SourceError, OSError) as error:
+        except OSError as error:
+            name = error.filename or ("standard output" if file == STDOUT else file)
+            raise CommandError(f"{name}: {error.strerror or error}") from error
+        except (BadSetting, SourceError) as error:
             raise CommandError(str(error)) from error
         # To stderr: the recording itself may go to stdout.
         self.stderr.write(self.style.NOTICE(f"{file}: {summary.text}"))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -15,6 +17,25 @@ from dradash.scheduling.structured.pools import PoolID
 TAKEN: Final = "taken"
 
 Row = tuple[PoolState, Published]
+
+
+class Place(NamedTuple):
+    """Of a device in the order of a walk. Names should be unique within a pool, and drivers make mistakes.
+
+    number: among devices of this name in this slice, as text that sorts.
+    """
+
+    driver: str
+    pool: str
+    device: str
+    slice: str
+    number: str
+
+
+class Placed(NamedTuple):
+    place: Place
+    pool: PoolState
+    one: Published
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -63,20 +84,27 @@ class Found:
                 break
         return found
 
-    def after(self, last: DeviceID | None, rows: int) -> list[Row]:
-        """The first rows behind a device, by driver, pool and name: what comes and goes before it moves nothing."""
-        found: list[Row] = []
-        place = PoolID(last.driver, last.pool) if last else None
-        for state in self._pools:
-            if place is not None and state.id < place:
+    def after(self, last: Place | None, rows: int, *, descends: bool = False) -> list[Placed]:
+        """The first rows behind a place: what comes and goes before it moves nothing."""
+        found: list[Placed] = []
+        pool = PoolID(last.driver, last.pool) if last else None
+        for state in reversed(self._pools) if descends else self._pools:
+            if pool is not None and (state.id > pool if descends else state.id < pool):
                 continue
-            devices = sorted(self._devices(state), key=lambda row: row[1].id.device)
-            if last is not None and state.id == place:
-                devices = [row for row in devices if row[1].id.device > last.device]
-            found += devices[: rows - len(found)]
+            placed = sorted(self._placed(state), key=lambda row: row.place, reverse=descends)
+            if last is not None and state.id == pool:
+                placed = [row for row in placed if (row.place < last if descends else row.place > last)]
+            found += placed[: rows - len(found)]
             if len(found) == rows:
                 break
         return found
+
+    def _placed(self, state: PoolState) -> Iterator[Placed]:
+        met: Counter[tuple[str, str]] = Counter()
+        for _, one in self._devices(state):
+            name = (one.id.device, one.slice.name)
+            yield Placed(Place(*one.id, one.slice.name, f"{met[name]:06}"), state, one)
+            met[name] += 1
 
     def _size(self, state: PoolState) -> int:
         return state.devices if self._wanted.is_whole_pools else len(self._chosen[state.id])

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from django.conf import settings
 
 from dradash.reader import current
-from dradash.reader.moment import BadMoment, parse
+from dradash.reader.moment import ASKED, BadMoment, parse
 from dradash.reader.series import Sample
 from dradash.reader.world import Freshness, World
 from dradash.scheduling.cluster import claim_keys
@@ -30,6 +30,7 @@ from dradash.web.presenters.words import Chip
 AT = "at"
 MANY = frozenset({"hide"})  # parameters that a form sends once for each checkbox
 WITH = "with"  # another moment that `at` (or now) is compared with
+LONGEST_ASKED = 40  # characters
 NOW = "now"  # understood for either moment
 KIOSK = "kiosk"  # "1": for a wall screen, without navigation
 
@@ -57,6 +58,7 @@ class Page(abc.ABC):
     def __init__(self, query: Mapping[str, str], **where: str) -> None:
         self.query = Query.of(query, self.params | self.always)
         self.where = where
+        self.asked = query.get(ASKED, "")[:LONGEST_ASKED]
         self.wrong_at = ""
         self.at = self._moment(query.get(AT, ""))
         self.with_now = self.query.get(WITH).strip().lower() == NOW
@@ -72,6 +74,16 @@ class Page(abc.ABC):
         except BadMoment as error:
             self.wrong_at = str(error)
             return None
+
+    def asked_note(self) -> str:
+        """Why another moment is shown than the link asked for."""
+        if not self.asked:
+            return ""
+        try:
+            start = current.get().model.history_start()
+        except StoreUnavailable:
+            start = None
+        return timetravel.asked_note(self.asked, self.at, start, time.time())
 
     @property
     def key(self) -> str:
@@ -294,5 +306,6 @@ def context(page: Page) -> dict[str, Any]:
         "auth": settings.DRADASH.auth,
         "at": page.at,
         "q": page.query.get("q"),
+        "asked_note": page.asked_note(),
         "kiosk": page.query.get(KIOSK) == "1",
     }

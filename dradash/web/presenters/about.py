@@ -61,7 +61,10 @@ class Setting(msgspec.Struct, frozen=True):
 
 
 class AboutView(msgspec.Struct, frozen=True):
-    """Times are Unix seconds, 0.0 where there is none. memory: bytes by part; None: the model cannot be read."""
+    """Times are Unix seconds, 0.0 where there is none. due: pods that wait to be judged.
+
+    memory: bytes by part; None: the model cannot be read.
+    """
 
     version: str
     python: str
@@ -73,6 +76,8 @@ class AboutView(msgspec.Struct, frozen=True):
     checked_at: float
     leader: str
     leader_since: float
+    due: int
+    due_since: float
     epoch: int
     history_start: float
     memory: tuple[tuple[str, int], ...] | None
@@ -154,6 +159,8 @@ def present(facts: Facts, lines: tuple[KindLine, ...], instance: str) -> AboutVi
         checked_at=fresh.checked_at,
         leader=fresh.leader,
         leader_since=fresh.leader_since,
+        due=fresh.due,
+        due_since=fresh.due_since,
         epoch=stored.epoch if stored else 0,
         history_start=stored.history_start if stored else 0.0,
         memory=None if memory is None else tuple(memory),

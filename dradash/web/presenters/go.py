@@ -9,12 +9,14 @@ from urllib.parse import urlencode
 import msgspec
 
 from dradash.kinds.registry import KINDS
-from dradash.reader import alertlabels
+from dradash.reader import alertlabels, alertlists
 from dradash.reader.alertlabels import NAMES, Found, Sought
-from dradash.reader.moment import show
+from dradash.reader.moment import APART, ASKED, NO_VALUE, show
 from dradash.web.presenters.words import driver_href, href
 
 AT: Final = "at"
+AHEAD: Final = 60.0  # seconds by which clocks may differ
+LONGEST: Final = 40  # characters of what is no moment
 
 
 class NowhereView(msgspec.Struct, frozen=True):
@@ -32,9 +34,13 @@ class NowhereView(msgspec.Struct, frozen=True):
 
 
 def page(found: Found) -> str:
+    if not found.key:
+        return alertlists.page_of(found.kind, found.filters)
     match found.kind:
+        case alertlabels.DEVICES | alertlabels.POOLS:
+            return alertlists.place_of(found.kind, found.key)
         case alertlabels.DRIVERS:
-            return driver_href(found.key) if found.key else "/drivers"
+            return driver_href(found.key)
         case alertlabels.FINDINGS:
             return f"/doctor?{urlencode({'code': found.key})}"
         case alertlabels.NAMESPACES:
@@ -43,15 +49,30 @@ def page(found: Found) -> str:
             return href(found.kind, found.key)
 
 
-def target(found: Found | None, at: float | None) -> str:
-    """found: None, nothing was asked for. at: the alert's time, None: now.
+def target(found: Found | None, at: float | None, asked: str = "") -> str:
+    """found: None, nothing was asked for. at: the alert's time, None: now. asked: what was asked for instead of it.
 
     Where another object has the name by now, the page is one of when the right one was still there.
     """
     path, moment = (page(found), found.last) if found else ("/", 0.0)
-    if at is None and not moment:
-        return path
-    return f"{path}{'&' if '?' in path else '?'}{urlencode({AT: show(moment if at is None else at)})}"
+    moments = {}
+    if at is not None or moment:
+        moments[AT] = show(moment if at is None else at)
+    if asked:
+        moments[ASKED] = asked
+    return f"{path}{'&' if '?' in path else '?'}{urlencode(moments)}" if moments else path
+
+
+def asked_moment(text: str, at: float | None, shown: float | None, now: float) -> str:
+    """What the page must say of the moment in `text`, "" where it is shown. at: what it says, shown: what can be shown.
+
+    None: now; `text` then may be no time at all.
+    """
+    if at is None:
+        return text.strip()[:LONGEST] if text.strip() not in ("", NO_VALUE) else ""
+    if at >= now:
+        return show(at) if at > now + AHEAD else ""
+    return show(at) if shown is None or shown - at >= APART else ""
 
 
 def nowhere(asked: Mapping[str, str], missing: Sequence[Sought]) -> NowhereView:

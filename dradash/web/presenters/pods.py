@@ -12,6 +12,7 @@ from dradash.kinds.pod import Pod
 from dradash.reader.trails import VerdictMark
 from dradash.reader.world import World
 from dradash.scheduling.claimfacts import classes_in
+from dradash.scheduling.reasons import codes_of
 from dradash.scheduling.verdict import PERSON, Outcome, Verdict
 from dradash.web.presenters.lines import Line, pod_line, window_of
 from dradash.web.presenters.query import Column, Option, Pager, Query, Sorting, columns, options, page_of, sorted_by
@@ -121,12 +122,13 @@ def present(world: World, query: Query) -> PodsView:
 
 def _matches(item: Item, query: Query, without: str = "") -> bool:
     """`without`: a filter not applied, for the counts of its own choices."""
+    # reason: as the API takes it, a text or its code.
     namespace, reason, class_ = query.get("ns"), query.get("reason"), query.get("class")
     if namespace and without != "ns" and item.pod.namespace != namespace:
         return False
     if without != "outcome" and not _has_outcome(item, query.get("outcome")):
         return False
-    if reason and without != "reason" and reason not in reasons_of(item.verdict):
+    if reason and without != "reason" and reason not in (*reasons_of(item.verdict), *codes_of(item.verdict)):
         return False
     if class_ and without != "class" and class_ not in classes_of(item.verdict):
         return False

@@ -10,7 +10,7 @@ import msgspec
 
 from dradash.kinds.registry import MalformedObject, decode
 from dradash.kinds.schedulingcontext import PodSchedulingContext
-from dradash.reader.moment import parse, show
+from dradash.reader.moment import BadMoment, parse, show
 from dradash.scheduling.claimfacts import read_claim, state_of
 from dradash.scheduling.verdict import Verdict
 from dradash.store.model import HistoryEntry
@@ -118,6 +118,24 @@ def before_history(start: float, query: Query, name: str = "at") -> NoMoment:
 
 def past_bar(at: float, query: Query, now: float, banner: FreshnessView, compared: bool = False) -> PastBar:
     return PastBar(at, show(at), live_link(query), show(now), banner, compared)
+
+
+def asked_note(asked: str, at: float | None, start: float | None, now: float) -> str:
+    """Why a link to the moment `asked` (as somebody wrote it) led to `at` (None: now) instead. Unix seconds."""
+    shown = "now" if at is None else show(at)
+    try:
+        wanted = parse(asked)
+    except BadMoment as error:
+        return f"{error}: this page shows {shown}."
+    if wanted is None:
+        return ""
+    if wanted > now:
+        return f"{show(wanted)} has not come yet: this page shows {shown}."
+    if at is None:
+        return f"{show(wanted)} was asked for, and this was not known then: this page shows now."
+    if start is not None and wanted < start:
+        return f"{show(wanted)} was asked for. History begins at {show(start)}; shown as of {shown}."
+    return f"{show(wanted)} was asked for, and this was not known then; shown as of {shown}."
 
 
 def not_before(start: float, at: float | None) -> float | None:
