@@ -16,6 +16,7 @@ from dradash.kinds.schedulingcontext import PodSchedulingContext
 from dradash.reader.driverstats import DriverStats
 from dradash.reader.entries import claims_by_entry, entry_of
 from dradash.reader.series import Series, rewind, take
+from dradash.reader.tallies import Tallies
 from dradash.reader.trails import Trails
 from dradash.reader.waits import Waits
 from dradash.reader.world import World
@@ -35,10 +36,12 @@ class Observations:
         self.waits = Waits()
         self.series = Series()
         self.trails = Trails()
+        self.tallies = Tallies()
         self.on_response: Callable[[str, float], None] = lambda _driver, _seconds: None  # driver, how long it took
 
     def feed(self, applied: Applied, cluster: Cluster) -> None:
         change = applied.change
+        self.tallies.feed(change.kind, change.key, applied.old, applied.new)
         self.waits.feed(change.kind, change.key, change.at, applied.old, applied.new, cluster)
         if change.kind == VERDICTS:
             self.trails.feed(change.at, change.key, applied.new)
@@ -66,6 +69,7 @@ class Observations:
         What was negotiated and forgotten before this process started is not in it: `drivers.since` says so.
         """
         self.drivers, self.waits, self.trails = DriverStats(now), Waits(), Trails()
+        self.tallies = Tallies.of(world)
         history = cache(history)  # both begin with much the same ones
         self.waits.restart(world, history)
         cluster = world.cluster

@@ -144,16 +144,16 @@ async def test_every_list_that_can_be_watched_sends_its_rows(scene: Scene) -> No
     left = scene.model.revision()
     context = build.context(_pod("first"), potential=["node-0"])
     change(scene, build.claim("none", "ml"), build.resource_class(), build.node("node-0", unschedulable=True), context)
-    for path, key in (
-        ("claims", "ml/none"),
-        ("classes", "gpu"),
-        ("nodes", "node-0"),
-        ("negotiations", "ml/first"),
+    for path, key, type_ in (
+        ("claims", "ml/none", "ADDED"),
+        ("classes", "gpu", "ADDED"),
+        ("nodes", "node-0", "MODIFIED"),
+        ("negotiations", "ml/first", "ADDED"),
     ):
         stream = await watch(f"/{path}?watch=1&since={left}")
         await stream.next()
         event = await stream.next()
-        assert (event["key"], event["type"]) == (key, "MODIFIED")
+        assert (event["key"], event["type"]) == (key, type_)
         assert event["object"]["url"]
         await stream.close()
 
@@ -226,7 +226,7 @@ async def test_a_model_that_begins_anew_ends_the_stream_with_the_problem(scene: 
 async def test_a_store_that_is_away_ends_the_stream_with_the_problem(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stream = await watch("/pods?watch=1")
+    stream = await watch("/changes?watch=1")
     await stream.next()
     change(scene, _pod("second"))
 

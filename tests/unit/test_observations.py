@@ -12,6 +12,7 @@ from dradash.reader.series import KEPT, NO_REASON, STEP, Sample, Series, main_re
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.status import Code
 from dradash.scheduling.verdict import Step
+from dradash.scheduling.verdict import Verdict
 from dradash.store.model import Change, HistoryEntry
 from dradash.store.replica import Applied
 from tests import build
@@ -134,6 +135,7 @@ def test_the_record_begins_with_what_history_says() -> None:
 
     class World:
         cluster = seen.cluster
+        verdicts: dict[str, Verdict] = {}
         times = {"podschedulingcontexts": {"ml/p": 2.0}}
 
     seen.seen.restart(World(), history, now=100.0)  # type: ignore[arg-type]  # all that it reads

@@ -11,10 +11,10 @@ import msgspec
 from dradash.kinds.node import Node, Taint
 from dradash.reader.world import World
 from dradash.scheduling import nodeset
-from dradash.scheduling.claimfacts import claims_of
+from dradash.scheduling.classnodes import class_sets
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.nodecounts import NodeCounts
-from dradash.scheduling.places import class_sets, places, slots_of
+from dradash.scheduling.places import slots_of
 from dradash.scheduling.verdict import NodeGroup, Verdict
 from dradash.web.presenters.filterwords import asked_labels
 from dradash.web.presenters.query import Column, Option, Pager, Query, Sorting, columns, options, page_of, sorted_by
@@ -127,7 +127,7 @@ def gather(world: World, query: Query, refusals: Mapping[str, int] | None) -> Fa
         of_pod = groups_of(verdict)
         judged += bool(of_pod)
         groups.update((g.nodes, not g.reason) for g in of_pod)
-    found = places(claims_of(world.cluster).items())
+    found = world.cluster.places
     return Facts(
         members=members,
         classes=sets,
