@@ -90,8 +90,10 @@ class Following:
         self._resume(since)
 
     def _set_out(self, dues: Mapping[str, float], told: float) -> None:
-        """The reader has the rows that were due at the time that it was `told` of."""
+        """The reader has the rows that were due at the time that it was `told` of, and may have those due since."""
+        now = time.time()
         self._had = {key: 0 for key, due in dues.items() if due <= told}
+        self._unsure |= {key for key, due in dues.items() if told < due <= now}
         for key, due in dues.items():
             self._dues.set(key, due if due > told else NEVER)
 
@@ -112,10 +114,19 @@ class Following:
             if change.kind in self._listing.decided_by:
                 self._unsure |= {key for key in keys if dues.pop(key, NEVER) <= change.at}
                 dues |= {key: due for key, (_, due) in self._matching(ask, world, keys).items()}
+        if self._waiting is not None:
+            dues = self._dues_now()  # since when it waits is known of now only
+            untouched = dues.keys() - self._touched
+            had = (had - untouched) | {key for key in untouched if dues[key] <= told}
         self._set_out(dues, told)
         self._had = dict.fromkeys(had, 0)
         self._unsure -= had
         self._seen = world.revision
+
+    def _dues_now(self) -> dict[str, float]:
+        ask = self._bare(time.time())
+        with ask.world() as world:
+            return {key: due for key, (_, due) in self._matching(ask, world, None).items()}
 
     # --- what is new -----------------------------------------------------------------------------------------------
 
@@ -152,7 +163,8 @@ class Following:
         if applied is None:  # too much at once
             had = self._had
             self._resume(self._seen)
-            self._had = had  # it was told by this stream, so that is certain
+            self._touched |= self._had.keys() - had.keys()  # also what was due already and not told yet
+            self._had = had  # this stream told it, so that is certain
             self._unsure.clear()
             return self._seen
         if self._listing.prepare is not None:

@@ -11,8 +11,7 @@ from dradash.reader.observations import Observations
 from dradash.reader.series import KEPT, NO_REASON, STEP, Sample, Series, main_reason, rewind, take
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.status import Code
-from dradash.scheduling.verdict import Step
-from dradash.scheduling.verdict import Verdict
+from dradash.scheduling.verdict import Step, Verdict
 from dradash.store.model import Change, HistoryEntry
 from dradash.store.replica import Applied
 from tests import build
