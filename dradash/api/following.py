@@ -77,8 +77,8 @@ class Following:
     def begin(self, since: int | None) -> None:
         """From a revision that was reached here, None: from now on. Raises Refusal and StoreUnavailable."""
         here, now = self._ask.here, time.time()
-        here.part(Lately)  # before looking: from here on no change is missed
         with here.follower.world() as world:
+            here.part(Lately)  # from here on no change is missed
             if since is None or since == world.revision:
                 last = world.recent[-1] if world.recent else None
                 reached = last.at if last is not None and last.revision == world.revision else 0.0

@@ -99,7 +99,7 @@ def items(ask: Ask, world: World, keys: Iterable[str] | None) -> Iterator[Item]:
     table, sets = world.cluster.nodes, class_sets(world.cluster)
     nodes = _candidates(ask, world, sets)
     if keys is not None:
-        nodes &= table.named(keys)
+        nodes &= table.among(keys)
     text = ask.get("q").casefold()
     members = [(s, n) for s, n in slots_of(nodes, table) if not text or text in n.name.casefold()]
     slots = [s for s, _ in members]

@@ -12,7 +12,7 @@ KEPT: Final = 4000
 
 
 class Lately:
-    """Made at its first use (Current.part); ask inside `follower.world()`."""
+    """Made at its first use (Current.part). Make it, and ask it, inside `follower.world()`: always that lock first."""
 
     def __init__(self, follower: Follower) -> None:
         self._kept: deque[Applied] = deque(maxlen=KEPT)

@@ -18,7 +18,7 @@ from dradash.api.asking import Ask
 from dradash.api.endpoint import Endpoint, names_of
 from dradash.api.endpoints import ENDPOINTS
 from dradash.api.schemas import Shape
-from dradash.reader import lately
+from dradash.reader import current, lately
 from tests import build
 from tests import builddevices as make
 from tests.scene import Scene
@@ -180,6 +180,19 @@ def run(seed: int, length: int, *, careful: bool) -> None:
                 reader.connect()
             reader.read()
             assert reader.rows == reader.list(), (reader.endpoint.name, reader.params)
+        as_loaded_anew(scene)
+
+
+def as_loaded_anew(scene: Scene) -> None:
+    """What is counted change by change is what is counted at once."""
+    afresh = current.build(scene.model)
+    afresh.follower.step()
+    for name, endpoint in WATCHED.items():
+        # Refusals and waits are what a process has seen itself.
+        learnt = ("refusals", "silentSince", "moves", "also", "broken")
+        fields = tuple(n for n in names_of(endpoint.shape or Shape) if n not in learnt)
+        here, there = (endpoint.answer(Ask(w, {"fields": fields}, {}, scene.now)) for w in (scene.web, afresh))
+        assert msgspec.to_builtins(here.items) == msgspec.to_builtins(there.items), name
 
 
 def move(reader: Reader, rng: random.Random, *, careful: bool) -> None:
