@@ -188,8 +188,8 @@ def as_loaded_anew(scene: Scene) -> None:
     afresh = current.build(scene.model)
     afresh.follower.step()
     for name, endpoint in WATCHED.items():
-        # Refusals and waits are what a process has seen itself.
-        learnt = ("refusals", "silentSince", "moves", "also", "broken")
+        # Refusals and waits are what a process has seen itself; a verdict that says the same again is told to nobody.
+        learnt = ("refusals", "silentSince", "moves", "also", "broken", "revision", "judgedAt")
         fields = tuple(n for n in names_of(endpoint.shape or Shape) if n not in learnt)
         here, there = (endpoint.answer(Ask(w, {"fields": fields}, {}, scene.now)) for w in (scene.web, afresh))
         assert msgspec.to_builtins(here.items) == msgspec.to_builtins(there.items), name
