@@ -83,17 +83,19 @@ class Following:
                 last = world.recent[-1] if world.recent else None
                 reached = last.at if last is not None and last.revision == world.revision else 0.0
                 found = self._matching(self._bare(now), world, None)
-                self._set_out({key: due for key, (_, due) in found.items()}, now if since is None else reached)
+                dues, told = {key: due for key, (_, due) in found.items()}, now if since is None else reached
+                self._set_out({key for key, due in dues.items() if due <= told}, dues, told)
                 self.after = self._seen = world.revision
                 return
         self.after = since
         self._resume(since)
 
-    def _set_out(self, dues: Mapping[str, float], told: float) -> None:
-        """The reader has the rows that were due at the time that it was `told` of, and may have those due since."""
+    def _set_out(self, had: set[str], dues: Mapping[str, float], told: float) -> None:
+        """The reader has these rows, and may have the others that match. told: until when what was due was sent."""
         now = time.time()
-        self._had = {key: 0 for key, due in dues.items() if due <= told}
-        self._unsure |= {key for key, due in dues.items() if told < due <= now}
+        self._had = dict.fromkeys(had, 0)
+        self._unsure |= {key for key, due in dues.items() if due <= now}
+        self._unsure -= had
         for key, due in dues.items():
             self._dues.set(key, due if due > told else NEVER)
 
@@ -118,9 +120,7 @@ class Following:
             dues = self._dues_now()  # since when it waits is known of now only
             untouched = dues.keys() - self._touched
             had = (had - untouched) | {key for key in untouched if dues[key] <= told}
-        self._set_out(dues, told)
-        self._had = dict.fromkeys(had, 0)
-        self._unsure -= had
+        self._set_out(had, dues, told)
         self._seen = world.revision
 
     def _dues_now(self) -> dict[str, float]:

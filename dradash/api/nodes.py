@@ -107,7 +107,7 @@ def items(ask: Ask, world: World, keys: Iterable[str] | None) -> Iterator[Item]:
     fits, refuses = fit.of_all(slots), refuse.of_all(slots)
     claims = world.cluster.places.counts(table, members)
     for slot, node in members:
-        passed = tuple(name for name, of in sets.items() if of >> slot & 1)
+        passed = tuple(name for name in sorted(sets) if sets[name] >> slot & 1)
         yield Item(node, passed, claims[slot], fits[slot], refuses[slot], ask.refusals_of(node.name))
 
 
