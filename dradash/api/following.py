@@ -100,8 +100,8 @@ class Following:
             self._dues.set(key, due if due > told else NEVER)
 
     def _resume(self, since: int) -> None:
-        """Go through what has changed since: what a change touched may be news, and a row that matched between two
-        changes may have been sent (unless `since` says what the reader has, when a stream broke while it was sent)."""
+        """Go through what has changed since. What a change touched is news, and a row that matched at any time since
+        may have been sent: a stream that broke has sent some rows, newer than the revision it had come to."""
         here = self._ask.here
         try:
             world, changes = here.follower.earlier(here.model, since)
@@ -161,11 +161,10 @@ class Following:
             revision = world.revision
             applied = here.part(Lately).since(self._seen, revision)
         if applied is None:  # too much at once
-            had = self._had
+            had, unsure = self._had, self._unsure.copy()
             self._resume(self._seen)
             self._touched |= self._had.keys() - had.keys()  # also what was due already and not told yet
-            self._had = had  # this stream told it, so that is certain
-            self._unsure.clear()
+            self._had, self._unsure = had, unsure  # what this stream has told is certain
             return self._seen
         if self._listing.prepare is not None:
             self._listing.prepare(ask, applied)
