@@ -288,6 +288,19 @@ async def test_a_nodes_row_follows_the_verdicts_that_count_it(scene: Scene) -> N
     }
 
 
+async def test_a_nodes_row_follows_a_pod_that_waits_no_more_before_it_is_judged_again(scene: Scene) -> None:
+    pod = build.pod("new", "ml", claims={"c": "mine"})
+    change(scene, build.resource_class(suitable=build.on_nodes("node-0")), build.claim("mine", "ml"), pod)
+    stream = await watch("/nodes?watch=1&fields=name,podsFit,podsRefused")
+    await stream.next()
+    bound = build.pod("new", "ml", claims={"c": "mine"}, node="node-0")
+    scene.model.apply(scene.epoch, [build.write(bound)], [], scene.now)
+    scene.look()
+    events = [await stream.next() for _ in range(2)]
+    assert [e["object"] for e in events] == [{"name": f"node-{i}", "podsFit": 0, "podsRefused": 0} for i in range(2)]
+    await stream.close()
+
+
 async def test_a_nodes_row_follows_claims_classes_and_refusals(scene: Scene) -> None:
     here = build.claim("here", "ml", allocation=build.allocation("node-1"))
     assert await _first_news("nodes?fields=claims", scene, here) == {"node-1": ("MODIFIED", {"claims": 1})}

@@ -389,10 +389,15 @@ def test_a_list_of_several_pages_is_of_the_revision_of_its_first_one(
     bridge: Bridge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dradash.cli.client.PAGE", 1)
-    answers = iter([{"items": [1], "next": "c", "revision": 7}, {"items": [2], "next": None, "revision": 9}])
+    pages: list[dict[str, Any]] = [
+        {"items": [{"name": "a"}], "next": "c", "revision": 7},
+        {"items": [{"name": "b"}], "next": None, "revision": 9},
+    ]
+    answers = iter(pages)
     client = RemoteClient(bridge.url, TOKEN)
     monkeypatch.setattr(client, "get", lambda *_, **__: next(answers))
-    assert client.rows("pods", 10) == ([1, 2], {"next": None, "revision": 7})
+    rows, page = client.rows("pods", 10)
+    assert ([row["name"] for row in rows], page) == (["a", "b"], {"next": None, "revision": 7})
 
 
 @pytest.mark.usefixtures("bridge")
