@@ -7,16 +7,28 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
+import msgspec
+
 from dradash.kinds.registry import KINDS, MalformedObject, read_object
 from dradash.problems import NO_SUCH_MOMENT, NOT_FOUND, Refusal
 from dradash.reader.current import Current
 from dradash.reader.doctor import Report
 from dradash.reader.moment import show
+from dradash.reader.tallies import Tallies
+from dradash.reader.waits import Since, past_waits
 from dradash.reader.world import World
 from dradash.store.model import HistoryEntry
-from dradash.store.past import BeforeHistory
+from dradash.store.past import BeforeHistory, Earlier
 
 _NOT_OF_THE_QUESTION: Final = frozenset({"limit", "cursor", "sort", "fields"})
+
+
+class Found(msgspec.Struct, frozen=True):
+    """An object of its kind's struct. gone: when it was deleted, 0.0 while it is there; this is then its last state."""
+
+    of: Any
+    raw: bytes
+    gone: float
 
 
 class Ask:
@@ -56,6 +68,18 @@ class Ask:
             raise Refusal(NO_SUCH_MOMENT, f"at: history is kept since {show(before.start)}") from before
         yield past
 
+    def waits(self) -> Since:
+        """Since when somebody must move; ask inside `world()`."""
+        return self.here.waits(self.at)
+
+    def tallies(self, world: World) -> Tallies:
+        """Ask inside `world()`."""
+        return self.here.follower.observations.tallies if self.at is None else Tallies.of(world)
+
+    def refusals_of(self, node: str) -> int:
+        """By drivers, as far as this process saw; of the past it is not told. Ask inside `world()`."""
+        return self.here.follower.observations.drivers.refusals_of(node) if self.at is None else 0
+
     def findings(self) -> Report:
         try:
             return self.here.findings(self.at)
@@ -64,6 +88,15 @@ class Ask:
 
     def history(self, kind: str, key: str) -> list[HistoryEntry]:
         return self.here.history(kind, key, float("inf") if self.at is None else self.at)
+
+    def found(self, kind: str) -> Found:
+        """The object that the path names, or the last state of one that is gone. Raises Refusal."""
+        with self.world() as world:
+            of, raw = world.cluster.objects(kind).get(self.key), world.cluster.raw[kind].get(self.key, b"{}")
+        if of is not None:
+            return Found(of, raw, 0.0)
+        of, entry = self.last(kind, self.key)
+        return Found(of, entry.object, entry.at)
 
     def last(self, kind: str, key: str) -> tuple[Any, HistoryEntry]:
         """The last state of an object that is gone, as its kind's struct. Raises Refusal where there was none."""
@@ -74,3 +107,18 @@ class Ask:
             except MalformedObject as error:
                 raise Refusal(NOT_FOUND, f"the last known {KINDS[kind].kind} {key} is malformed: {error}") from error
         raise Refusal(NOT_FOUND, f"there is no {KINDS[kind].kind} {key}, now or in the history")
+
+
+class AskedEarlier(Ask):
+    """The same question about a world of before, as far as which rows it has: what they say is not asked."""
+
+    def __init__(self, ask: Ask, world: Earlier) -> None:
+        super().__init__(ask.here, ask.params, ask.where, ask.now)
+        self._world = world
+        self.at = world.at
+
+    def waits(self) -> Since:
+        return past_waits(self.here.follower.observations.waits, self.here.model, self._world)
+
+    def tallies(self, world: World) -> Tallies:  # noqa: ARG002 - as of now
+        return Tallies()

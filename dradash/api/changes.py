@@ -103,7 +103,7 @@ CHANGES: Final = Listing(
     identity=lambda c: str(c.revision),
     sortings={_SORT.lstrip("-"): lambda c: c.revision},
     row=lambda ask, world, change: row_of(change),  # noqa: ARG005 - as every resource's
-    touched=lambda change, world: (change.key,),  # noqa: ARG005 - as every resource's
+    touched=lambda ask, world, applied: (applied.change.key,),  # noqa: ARG005 - as every resource's
 )
 
 

@@ -30,9 +30,9 @@ from dradash.scheduling.claimfacts import (
 )
 from dradash.scheduling.classic.claimstate import ClaimState
 from dradash.scheduling.classic.negotiation import Turn
-from dradash.scheduling.cluster import Cluster
+from dradash.scheduling.cluster import Cluster, claim_keys
 from dradash.scheduling.nodetable import InvalidSelector
-from dradash.store.model import Change
+from dradash.store.replica import Applied
 
 KIND: Final = "resourceclaims"
 SAMPLE: Final = 10
@@ -183,8 +183,29 @@ def row_of(item: Item, world: World) -> ClaimRow:
     )
 
 
-def touched(change: Change, world: World) -> Iterable[str]:  # noqa: ARG001 - as every resource's
-    return (change.key,) if change.kind == KIND else ()
+def touched(ask: Ask, world: World, applied: Applied) -> Iterable[str]:  # noqa: ARG001 - as every resource's
+    key, cluster = applied.change.key, world.cluster
+    match applied.change.kind:
+        case "resourceclaims":
+            return (key,)
+        case "pods":
+            return users_changed(applied, cluster)
+        case "resourceclasses":
+            return cluster.claims_by_class.members(key)
+        case "deviceclasses":
+            return cluster.claims_by_device_class.members(key)
+        case "nodes":
+            return cluster.places.minding(applied.old, applied.new)
+    return ()
+
+
+def users_changed(applied: Applied, cluster: Cluster) -> set[str]:
+    """Claims of which a change of a pod says something: those that it uses, and those that are reserved for it."""
+    pods = [pod for pod in (applied.old, applied.new) if pod is not None]
+    uses = [claim_keys(pod) for pod in pods]
+    if len(pods) > 1 and uses[0] == uses[1] and pods[0].uid == pods[1].uid:
+        return set()
+    return set().union(*uses, *(cluster.claims_by_reserving_pod.members(pod.uid) for pod in pods))
 
 
 CLAIMS: Final = Listing(
@@ -202,6 +223,7 @@ CLAIMS: Final = Listing(
     },
     row=lambda ask, world, item: row_of(item, world),  # noqa: ARG005 - as every resource's
     touched=touched,
+    decided_by=frozenset({KIND, "resourceclasses"}),
 )
 
 

@@ -1,29 +1,23 @@
-"""ResourceClasses, and the drivers that they and claims name."""
+"""ResourceClasses, and how many nodes each leaves."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import msgspec
 
 from dradash.api import params
 from dradash.api.asking import Ask
+from dradash.api.classitems import ClassItem, class_item, class_items, class_touched
 from dradash.api.endpoint import Endpoint, Listing, listed, projected
-from dradash.api.paging import NEVER
 from dradash.api.schemas import Json, Shape, page, time_of, url
 from dradash.kinds.resourceclass import ResourceClass
-from dradash.problems import NOT_FOUND, Refusal
-from dradash.reader.drivers import DriverItem, driver_item, driver_items
 from dradash.reader.world import World
-from dradash.scheduling.claimfacts import classes_in
-from dradash.scheduling.classic.claimstate import claim_state
 from dradash.scheduling.nodetable import InvalidSelector
-from dradash.store.model import Change
+from dradash.store.replica import Applied
 
 KIND: Final = "resourceclasses"
-MOST: Final = 1000
 
 
 class ClassRow(Shape, frozen=True):
@@ -45,86 +39,11 @@ class ClassDetail(Shape, frozen=True):
     object: Json
 
 
-class DriverRow(Shape, frozen=True):
-    """Its record is what this process has seen since recordSince. Durations are in seconds, null where none is known.
-
-    silentSince: since when it owes the oldest move that it has not made, null: it owes none.
-    """
-
-    name: str
-    classes: tuple[str, ...]
-    claims: dict[str, int]
-    owed: int
-    silent_since: str | None
-    last_heard: str | None
-    responses: int
-    response_p50: float | None
-    response_p95: float | None
-    refusals: int
-    allocations: int
-    deallocations: int
-    record_since: str | None
-    url: str
-    page: str
-
-
-class Debt(Shape, frozen=True):
-    """A move that the driver owes a negotiation; without a pod the claim (then a key) alone waits."""
-
-    pod: str
-    claim: str
-    stage: str
-    what: str
-    since: str | None
-    url: str
-
-
-class RefusedNode(Shape, frozen=True):
-    node: str
-    count: int
-    last: str | None
-    pod: str
-
-
-class DriverDetail(Shape, frozen=True):
-    driver: DriverRow
-    debts: tuple[Debt, ...]
-    refused: tuple[RefusedNode, ...]
-
-
-# --- classes ---------------------------------------------------------------------------------------------------------
-
-
-class ClassItem(msgspec.Struct, frozen=True):
-    name: str
-    of: ResourceClass
-    nodes: int | None
-    claims: Mapping[str, int]
-    waiting: int
-
-
-def class_items(ask: Ask, world: World, keys: Iterable[str] | None) -> Iterator[ClassItem]:
-    classes, waiting = world.cluster.classes, _waiting(world)
+def _keeps(ask: Ask, of: ResourceClass) -> bool:
     text, driver = ask.get("q").casefold(), ask.get("driver")
-    for name in classes if keys is None else [k for k in keys if k in classes]:
-        of = classes[name]
-        if (driver and of.driver_name != driver) or (text and text not in f"{name} {of.driver_name}".casefold()):
-            continue
-        yield ClassItem(name, of, _leaves(of, world), _claims_of(name, world), waiting[name])
-
-
-def _claims_of(name: str, world: World) -> dict[str, int]:
-    """Claims of the class, by state."""
-    claims = world.cluster.claims
-    return Counter(str(claim_state(claims[key])) for key in world.cluster.claims_by_class.members(name))
-
-
-def _waiting(world: World) -> Counter[str]:
-    counts: Counter[str] = Counter()
-    for key, pod in world.cluster.pods.items():
-        verdict = world.verdicts.get(key) if pod.is_pending else None
-        counts.update({n for c in verdict.claims for n in classes_in(c.resource_class)} if verdict else ())
-    return counts
+    if driver and of.driver_name != driver:
+        return False
+    return not text or text in f"{of.name} {of.driver_name}".casefold()
 
 
 def _leaves(of: ResourceClass, world: World) -> int | None:
@@ -134,6 +53,17 @@ def _leaves(of: ResourceClass, world: World) -> int | None:
         return world.cluster.nodes.matching(of.suitable_nodes).bit_count()
     except InvalidSelector:
         return None
+
+
+_of_kind: Final = class_items(KIND, _keeps)
+
+
+def _items(ask: Ask, world: World, keys: Iterable[str] | None) -> Iterator[ClassItem]:
+    return (_with_nodes(item, world) for item in _of_kind(ask, world, keys))
+
+
+def _with_nodes(item: ClassItem, world: World) -> ClassItem:
+    return msgspec.structs.replace(item, nodes=_leaves(item.of, world))
 
 
 def class_row(item: ClassItem) -> ClassRow:
@@ -150,26 +80,26 @@ def class_row(item: ClassItem) -> ClassRow:
 
 
 def class_detail(ask: Ask) -> Any:
-    name, gone = ask.key, 0.0
+    found = ask.found(KIND)
     with ask.world() as world:
-        item = next(iter(class_items(ask, world, (name,))), None)
-        raw = world.cluster.raw[KIND].get(name, b"{}")
-        waiting = _waiting(world)[name] if item is None else 0
-        claims = _claims_of(name, world) if item is None else {}
-    if item is None:
-        last, entry = ask.last(KIND, name)
-        item, raw, gone = ClassItem(name, last, None, claims, waiting), entry.object, entry.at
-    found = ClassDetail(resource_class=class_row(item), gone=time_of(gone), object=msgspec.json.decode(raw))
-    return projected(found, ask)
+        item = class_item(KIND, found.of, ask.tallies(world))
+        row = class_row(item if found.gone else _with_nodes(item, world))
+    return projected(
+        ClassDetail(resource_class=row, gone=time_of(found.gone), object=msgspec.json.decode(found.raw)), ask
+    )
 
 
-def _class_touched(change: Change, world: World) -> Iterable[str]:  # noqa: ARG001 - as every resource's
-    return (change.key,) if change.kind == KIND else ()
+def _nodes_moved(applied: Applied) -> bool:
+    """Whether other nodes may match a selector."""
+    old, new = applied.old, applied.new
+    if applied.change.kind != "nodes":
+        return False
+    return old is None or new is None or bool(old.metadata.labels != new.metadata.labels)
 
 
 CLASSES: Final = Listing(
     row_type=ClassRow,
-    items=class_items,
+    items=_items,
     identity=lambda i: i.name,
     sortings={
         "class": lambda i: i.name,
@@ -179,85 +109,8 @@ CLASSES: Final = Listing(
         "waiting": lambda i: -i.waiting,
     },
     row=lambda ask, world, item: class_row(item),  # noqa: ARG005 - as every resource's
-    touched=_class_touched,
-)
-
-
-# --- drivers ---------------------------------------------------------------------------------------------------------
-
-
-def _drivers(ask: Ask, world: World, keys: Iterable[str] | None) -> Iterator[DriverItem]:  # noqa: ARG001 - no watch
-    stats, text = ask.here.follower.observations.drivers, ask.get("q").casefold()
-    for item in driver_items(world, stats, ask.now, ask.here.waits(ask.at)):
-        if not text or text in f"{item.name} {' '.join(item.classes)}".casefold():
-            yield item
-
-
-def driver_row(ask: Ask, item: DriverItem) -> DriverRow:
-    record = item.record
-    return DriverRow(
-        name=item.name,
-        classes=item.classes,
-        claims={str(state): count for state, count in item.claims.items()},
-        owed=sum(not d.refuses for d in item.debts),
-        silent_since=time_of(item.silent),
-        last_heard=time_of(record.heard),
-        responses=record.responses,
-        response_p50=record.p50,
-        response_p95=record.p95,
-        refusals=record.refusals,
-        allocations=record.allocations,
-        deallocations=record.deallocations,
-        record_since=time_of(ask.here.follower.observations.drivers.since),
-        url=url("drivers", item.name) or "",
-        page=page("drivers", item.name) or "",
-    )
-
-
-def driver_detail(ask: Ask) -> Any:
-    name = ask.where["name"]
-    with ask.world() as world, ask.here.follower.world():  # the record is of now, whatever moment is asked about
-        stats = ask.here.follower.observations.drivers
-        item = driver_item(world, stats, name, ask.now, ask.here.waits(ask.at))
-        refused = stats.refused_most(name, 20, ask.now)
-    if item is None:
-        raise Refusal(NOT_FOUND, f"no class and no claim names a driver {name[:100]}, and none of that name was heard")
-    found = DriverDetail(
-        driver=driver_row(ask, item),
-        debts=tuple(
-            Debt(
-                pod=d.pod,
-                claim=d.claim,
-                stage=d.stage,
-                what=d.what,
-                since=time_of(d.since),
-                url=(url("podschedulingcontexts", d.pod) if d.pod else url("resourceclaims", d.claim)) or "",
-            )
-            for d in item.debts[:MOST]
-        ),
-        refused=tuple(
-            RefusedNode(node=r.node, count=r.count, last=time_of(r.last.at), pod=r.last.pod) for r in refused
-        ),
-    )
-    return projected(found, ask)
-
-
-DRIVERS: Final = Listing(
-    row_type=DriverRow,
-    items=_drivers,
-    identity=lambda i: i.name,
-    sortings={
-        "silent": lambda i: i.silent or NEVER,
-        "driver": lambda i: i.name,
-        "owed": lambda i: -len(i.debts),
-        "p50": lambda i: -(i.record.p50 or 0.0),
-        "p95": lambda i: -(i.record.p95 or 0.0),
-        "last": lambda i: -(i.record.last_took or 0.0),
-        "refusals": lambda i: -i.record.refusals,
-        "rate": lambda i: -i.record.per_minute,
-        "claims": lambda i: -sum(i.claims.values()),
-    },
-    row=lambda ask, world, item: driver_row(ask, item),  # noqa: ARG005 - as every resource's
+    touched=class_touched(KIND, _nodes_moved),
+    decided_by=frozenset({KIND}),
 )
 ENDPOINTS: Final = (
     listed(
@@ -270,14 +123,4 @@ ENDPOINTS: Final = (
         params.text("q", "Only classes whose name or driver contains this text.", "gpu"),
     ),
     Endpoint("class", "/classes/{name}", "classes", "One class, also one that is gone", ClassDetail, class_detail),
-    listed(
-        "drivers",
-        "/drivers",
-        "drivers",
-        "Drivers: what they owe and how soon they answer",
-        DRIVERS,
-        params.text("q", "Only drivers whose name or class contains this text.", "gpu"),
-        varies="time",
-    ),
-    Endpoint("driver", "/drivers/{name}", "drivers", "One driver", DriverDetail, driver_detail, varies="time"),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Generic, TypeVar
@@ -15,7 +15,7 @@ from dradash.api.paging import Key, page_of
 from dradash.api.params import Param
 from dradash.api.schemas import Rows, Shape, Total
 from dradash.reader.world import World
-from dradash.store.model import Change
+from dradash.store.replica import Applied
 
 I = TypeVar("I")  # noqa: E741 - an item
 
@@ -26,8 +26,11 @@ OFTEN = 5.0  # seconds for which what also changes with time is said to be the s
 class Listing(Generic[I]):
     """A list. items: what the filters leave, of all keys or only of those given; made while the world is held still.
 
-    sortings: the first one is the default. touched: keys of the items that a change may have changed; None: no watch.
-    prepare: reads from the store beforehand what must not be waited for while the world is held still.
+    sortings: the first one is the default. touched: keys of all items whose row a change may have changed, whatever
+    kind it is of (the world is that of the change or a later one); None: no watch. decided_by: the kinds of which a
+    change may decide whether the filters leave an item. since: Unix seconds that `waiting` counts from, 0.0: not known.
+    prepare: reads from the store beforehand what must not be waited for while the world is held still: for all rows,
+    and for `touched` of these changes.
     """
 
     row_type: type[Shape]
@@ -35,13 +38,15 @@ class Listing(Generic[I]):
     identity: Callable[[I], str]
     sortings: Mapping[str, Callable[[I], Key]]
     row: Callable[[Ask, World, I], Shape]
-    touched: Callable[[Change, World], Iterable[str]] | None = None
-    prepare: Callable[[Ask], object] | None = None
+    touched: Callable[[Ask, World, Applied], Iterable[str]] | None = None
+    decided_by: frozenset[str] = frozenset()
+    since: Callable[[I], float] | None = None
+    prepare: Callable[[Ask, Sequence[Applied]], object] | None = None
 
     def page(self, ask: Ask) -> Rows[Any]:
         limit = ask.params.get("limit", params.ROWS)
         if self.prepare is not None:
-            self.prepare(ask)
+            self.prepare(ask, ())
         with ask.world() as world:
             found, total, following = page_of(
                 self.items(ask, world, None),

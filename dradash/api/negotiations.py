@@ -19,7 +19,9 @@ from dradash.reader.talks import KIND, STATES, Talk, rules_broken, talk
 from dradash.reader.world import World
 from dradash.scheduling.classic.awaiting import Awaited
 from dradash.scheduling.classic.negotiation import SeenContext, negotiate
-from dradash.store.model import VERDICTS, Change
+from dradash.scheduling.cluster import Cluster
+from dradash.store.model import VERDICTS
+from dradash.store.replica import Applied
 
 _ORDER: Final = {state: i for i, state in enumerate(STATES)}
 
@@ -89,7 +91,7 @@ class TalkDetail(Shape, frozen=True):
 
 
 def items(ask: Ask, world: World, keys: Iterable[str] | None) -> Iterator[Talk]:
-    contexts, waits = world.cluster.contexts, ask.here.waits(ask.at)
+    contexts, waits = world.cluster.contexts, ask.waits()
     for key in contexts if keys is None else [k for k in keys if k in contexts]:
         found = talk(world, key, contexts[key], waits)
         if _matches(found, ask):
@@ -147,10 +149,30 @@ def row_of(item: Talk, now: float) -> TalkRow:
     )
 
 
-def touched(change: Change, world: World) -> Iterable[str]:
-    if change.kind in (KIND, "pods", VERDICTS):
-        return (change.key,)
-    return world.cluster.pods_by_claim.members(change.key) if change.kind == "resourceclaims" else ()
+def touched(ask: Ask, world: World, applied: Applied) -> Iterable[str]:  # noqa: ARG001 - as every resource's
+    """Where a pod has no verdict its claims tell who must move: so do the pods that hold these, and the nodes."""
+    key, cluster = applied.change.key, world.cluster
+    match applied.change.kind:
+        case "podschedulingcontexts" | "verdicts":
+            return (key,)
+        case "resourceclaims":
+            return cluster.pods_by_claim.members(key)
+        case "resourceclasses":
+            return _users(cluster.claims_by_class.members(key), cluster)
+        case "pods":
+            return {key, *_users(_reserved_for(applied, cluster), cluster)}
+        case "nodes":
+            return _users(cluster.places.minding(applied.old, applied.new), cluster)
+    return ()
+
+
+def _reserved_for(applied: Applied, cluster: Cluster) -> set[str]:
+    uids = {pod.uid for pod in (applied.old, applied.new) if pod is not None}
+    return {claim for uid in uids for claim in cluster.claims_by_reserving_pod.members(uid)}
+
+
+def _users(claims: Iterable[str], cluster: Cluster) -> set[str]:
+    return {pod for claim in claims for pod in cluster.pods_by_claim.members(claim)}
 
 
 NEGOTIATIONS: Final = Listing(
@@ -168,6 +190,8 @@ NEGOTIATIONS: Final = Listing(
     },
     row=lambda ask, world, item: row_of(item, ask.now),  # noqa: ARG005 - as every resource's
     touched=touched,
+    decided_by=frozenset({KIND, "pods", VERDICTS, "resourceclaims", "resourceclasses", "nodes"}),
+    since=lambda t: t.since,
 )
 
 
@@ -175,7 +199,7 @@ def detail(ask: Ask) -> Any:
     key, gone = ask.key, 0.0
     with ask.world() as world:
         context, raw = world.cluster.contexts.get(key), world.cluster.raw[KIND].get(key, b"{}")
-        item = talk(world, key, context, ask.here.waits(ask.at)) if context is not None else None
+        item = talk(world, key, context, ask.waits()) if context is not None else None
     if context is None or item is None:
         context, entry = ask.last(KIND, key)
         raw, gone = entry.object, entry.at

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
 
 from dradash.api import params
 from dradash.api.asking import Ask
+from dradash.api.devices import DeviceRow, device_row
 from dradash.api.endpoint import Endpoint, Listing, listed, projected
-from dradash.api.inventory import DeviceRow, device_row
+from dradash.api.nodetouched import touched
 from dradash.api.schemas import Json, Reason, Ref, Shape, page, reason, ref, time_of, url
 from dradash.kinds.node import Node
+from dradash.reader.tallies import node_groups
 from dradash.reader.world import World
-from dradash.scheduling.claimfacts import claims_of
+from dradash.scheduling.classnodes import class_sets
 from dradash.scheduling.nodecounts import NodeCounts
-from dradash.scheduling.places import class_sets, places, slots_of
+from dradash.scheduling.places import slots_of
 from dradash.scheduling.structured.ledgerpages import Found, Wanted
-from dradash.scheduling.verdict import NodeGroup, Verdict
-from dradash.store.model import Change
+from dradash.scheduling.verdict import Verdict
+from dradash.store.model import VERDICTS
+from dradash.store.replica import Applied
 
 KIND: Final = "nodes"
 SCHEDULABLE: Final = "schedulable"
@@ -89,10 +91,6 @@ class Item(msgspec.Struct, frozen=True):
     refusals: int
 
 
-def _groups(verdict: Verdict | None) -> tuple[NodeGroup, ...]:
-    return next((s.groups for s in verdict.steps if s.groups), ()) if verdict else ()
-
-
 def _pending(world: World) -> Iterator[tuple[str, Verdict | None]]:
     return ((k, world.verdicts.get(k)) for k, p in world.cluster.pods.items() if p.is_pending)
 
@@ -101,17 +99,16 @@ def items(ask: Ask, world: World, keys: Iterable[str] | None) -> Iterator[Item]:
     table, sets = world.cluster.nodes, class_sets(world.cluster)
     nodes = _candidates(ask, world, sets)
     if keys is not None:
-        nodes &= table.named(keys)
+        nodes &= table.among(keys)
     text = ask.get("q").casefold()
     members = [(s, n) for s, n in slots_of(nodes, table) if not text or text in n.name.casefold()]
     slots = [s for s, _ in members]
     fit, refuse = _counts(ask, world)
     fits, refuses = fit.of_all(slots), refuse.of_all(slots)
-    claims = places(claims_of(world.cluster).items()).counts(table, members)
-    refusals = ask.here.follower.observations.drivers.refusals_by_node() if ask.at is None else {}
+    claims = world.cluster.places.counts(table, members)
     for slot, node in members:
-        passed = tuple(name for name, of in sets.items() if of >> slot & 1)
-        yield Item(node, passed, claims[slot], fits[slot], refuses[slot], refusals.get(node.name, 0))
+        passed = tuple(name for name in sorted(sets) if sets[name] >> slot & 1)
+        yield Item(node, passed, claims[slot], fits[slot], refuses[slot], ask.refusals_of(node.name))
 
 
 def _candidates(ask: Ask, world: World, sets: dict[str, int]) -> int:
@@ -129,9 +126,7 @@ def _candidates(ask: Ask, world: World, sets: dict[str, int]) -> int:
 
 def _counts(ask: Ask, world: World) -> tuple[NodeCounts, NodeCounts]:
     """How many pending pods fit on each node, and how many are refused there."""
-    groups: Counter[tuple[str, bool]] = Counter()
-    for _, verdict in _pending(world):
-        groups.update((g.nodes, not g.reason) for g in _groups(verdict))
+    groups = ask.tallies(world).groups
     sets = ask.here.node_sets.get([digest for digest, _ in groups])
     fit, refuse = NodeCounts(), NodeCounts()
     for (digest, passes), pods in groups.items():
@@ -139,9 +134,12 @@ def _counts(ask: Ask, world: World) -> tuple[NodeCounts, NodeCounts]:
     return fit, refuse
 
 
-def _prepare(ask: Ask) -> object:
+def _prepare(ask: Ask, changes: Sequence[Applied]) -> object:
     with ask.world() as world:
-        digests = {g.nodes for _, verdict in _pending(world) for g in _groups(verdict)}
+        digests = {digest for digest, _ in ask.tallies(world).groups}
+    for applied in changes:
+        if applied.change.kind == VERDICTS:
+            digests |= {g.nodes for of in (applied.old, applied.new) for g in node_groups(of)}
     return ask.here.node_sets.get(list(digests))
 
 
@@ -162,10 +160,6 @@ def row_of(item: Item) -> NodeRow:
     )
 
 
-def touched(change: Change, world: World) -> Iterable[str]:  # noqa: ARG001 - as every resource's
-    return (change.key,) if change.kind == KIND else ()
-
-
 NODES: Final = Listing(
     row_type=NodeRow,
     items=items,
@@ -181,24 +175,25 @@ NODES: Final = Listing(
     },
     row=lambda ask, world, item: row_of(item),  # noqa: ARG005 - as every resource's
     touched=touched,
+    decided_by=frozenset({KIND, "resourceclasses"}),
     prepare=_prepare,
 )
 
 
 def detail(ask: Ask) -> Any:
     name, gone = ask.key, 0.0
-    _prepare(ask)
+    _prepare(ask, ())
     with ask.world() as world:
         item = next(iter(items(ask, world, (name,))), None)
         raw = world.cluster.raw[KIND].get(name, b"{}")
-        here = sorted(places(claims_of(world.cluster).items()).here(item.node, world.cluster.nodes)) if item else []
+        here = sorted(world.cluster.places.here(item.node, world.cluster.nodes)) if item else []
         chosen = Found(world.cluster.inventory, Wanted(node=name))
         devices, total = tuple(device_row(one, s, world) for s, one in chosen.rows(0, LISTED)), chosen.count
         bit, pending = world.cluster.nodes.named((name,)), list(_pending(world))
     if item is None:
         node, entry = ask.last(KIND, name)
         item, raw, gone, pending = Item(node, (), 0, 0, 0, 0), entry.object, entry.at, []
-    sets = ask.here.node_sets.get([g.nodes for _, v in pending for g in _groups(v)])
+    sets = ask.here.node_sets.get([g.nodes for _, v in pending for g in node_groups(v)])
     found = NodeDetail(
         node=row_of(item),
         gone=time_of(gone),
@@ -214,7 +209,7 @@ def detail(ask: Ask) -> Any:
 
 
 def _pod_here(key: str, verdict: Verdict | None, sets: dict[str, int], bit: int) -> PodHere:
-    group = next((g for g in _groups(verdict) if sets.get(g.nodes, 0) & bit), None)
+    group = next((g for g in node_groups(verdict) if sets.get(g.nodes, 0) & bit), None)
     return PodHere(
         pod=key,
         fits=None if group is None else not group.reason,

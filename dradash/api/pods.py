@@ -19,12 +19,14 @@ from dradash.reader.world import World
 from dradash.scheduling.claimfacts import classes_in
 from dradash.scheduling.reasons import codes_of
 from dradash.scheduling.verdict import Outcome, Verdict
-from dradash.store.model import VERDICTS, Change
+from dradash.store.model import VERDICTS
+from dradash.store.replica import Applied
 
 KIND: Final = "pods"
 NOT_JUDGED: Final = "NotJudged"
 KEPT: Final = 20_000  # rows
 ANY: Final = "any"
+_TELL: Final = frozenset({KIND, VERDICTS})  # a verdict has all that a row tells of claims, classes and nodes
 _SETTLED: Final = (Outcome.BOUND, Outcome.TERMINATING)
 _ORDER: Final = {str(o): i for i, o in enumerate((*Outcome, NOT_JUDGED))}
 
@@ -212,8 +214,8 @@ def _row(ask: Ask, world: World, item: Item) -> PodRow:  # noqa: ARG001 - as eve
     return ask.here.part(_Made).row(item) if ask.at is None else row_of(item)
 
 
-def touched(change: Change, world: World) -> Iterable[str]:  # noqa: ARG001 - as every resource's
-    return (change.key,) if change.kind in (KIND, VERDICTS) else ()
+def touched(ask: Ask, world: World, applied: Applied) -> Iterable[str]:  # noqa: ARG001 - as every resource's
+    return (applied.change.key,) if applied.change.kind in _TELL else ()
 
 
 PODS: Final = Listing(
@@ -232,6 +234,8 @@ PODS: Final = Listing(
     },
     row=_row,
     touched=touched,
+    decided_by=_TELL,
+    since=lambda i: i.verdict.since if i.verdict else 0.0,
 )
 
 

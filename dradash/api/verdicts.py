@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -17,6 +17,7 @@ from dradash.reader.world import World
 from dradash.scheduling.effects import Effect
 from dradash.scheduling.verdict import Agreement, Choice, ClaimRef, HintNote, NodeGroup, Step, Verdict
 from dradash.store.model import VERDICTS, HistoryEntry
+from dradash.store.replica import Applied
 
 SAMPLE: Final = 10
 
@@ -187,7 +188,7 @@ def _node_row(ask: Ask, world: World, node: _Node) -> NodeAnswer:  # noqa: ARG00
     )
 
 
-def _prepare(ask: Ask) -> object:
+def _prepare(ask: Ask, changes: Sequence[Applied]) -> object:  # noqa: ARG001 - no watch
     judged = find(ask)[0].verdict
     return ask.here.node_sets.get([g.nodes for s in judged.steps for g in s.groups] if judged else [])
 

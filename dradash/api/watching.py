@@ -14,12 +14,14 @@ import msgspec
 from dradash.api.asking import Ask
 from dradash.api.changes import CHANGES, matches, row_of
 from dradash.api.endpoint import Endpoint, Listing, projected
+from dradash.api.following import Following
 from dradash.api.schemas import Shape
 from dradash.problems import NOT_REACHED, REVISION_GONE, TOO_MANY_WATCHES, UNAVAILABLE, Problem, Refusal
 from dradash.store.model import Change, StoreUnavailable, Trimmed
 
 LOOK_EVERY: Final = 0.1  # seconds
 BOOKMARK_EVERY: Final = 15.0
+RESTS: Final = 4  # times as long as it took to make and send what was new
 SECONDS: Final = 300
 BATCH: Final = 500
 MOST: Final = 200  # at the same time, of this process
@@ -41,14 +43,24 @@ class WatchEvent(Shape, frozen=True):
 
 @dataclass
 class Watch:
-    """after: the revision up to which everything was sent. known: keys that the reader has, None: not known."""
+    """after: the revision up to which everything was sent. following: None for the changes themselves.
+
+    waits_for: a revision that another process has reached and this one has not; it begins then.
+    """
 
     listing: Listing[Any]
     ask: Ask
     instance: str
     after: int
-    known: set[str] | None
+    following: Following | None
+    waits_for: int | None = None
     number: int = field(default_factory=lambda: next(_open))
+
+    def has_news(self, revision: int, instance: str) -> bool:
+        if self.waits_for is not None:
+            return revision >= self.waits_for or instance != self.instance
+        due = self.following is not None and self.following.is_due(time.time())
+        return revision > self.after or instance != self.instance or due
 
 
 def begin(endpoint: Endpoint, ask: Ask, since: int | None) -> Watch:
@@ -59,22 +71,23 @@ def begin(endpoint: Endpoint, ask: Ask, since: int | None) -> Watch:
     if len(_running) >= MOST:
         raise Refusal(TOO_MANY_WATCHES, f"{MOST} watches are open; try again later")
     instance, revision, _, _ = ask.here.follower.version()
-    known: set[str] | None = None
     if ask.params.get("instance", instance) != instance:
         raise Refusal(REVISION_GONE, "the model began anew since then: list again, and watch from its revision")
-    if since is None:
-        with ask.world() as world:
-            known = {listing.identity(i) for i in listing.items(ask, world, None)}
-            since = world.revision
-    elif since > revision and since > ask.here.model.revision():  # another process may be ahead of this one
-        raise Refusal(
-            NOT_REACHED,
-            f"revision {since} has not been reached yet: the model is at {revision}. If it once was, the model has "
-            "begun anew (instance= would tell): list again",
-        )
-    else:
+    following = None if listing is CHANGES else Following(listing, ask)
+    if since is not None and since > revision:
+        if since > ask.here.model.revision():  # another process may be ahead of this one
+            raise Refusal(
+                NOT_REACHED,
+                f"revision {since} has not been reached yet: the model is at {revision}. If it once was, the model has "
+                "begun anew (instance= would tell): list again",
+            )
+        return Watch(listing, ask, instance, since, following, waits_for=since)
+    if following is not None:
+        following.begin(since)
+        return Watch(listing, ask, instance, following.after, following)
+    if since is not None:
         _read(ask, instance, since, 1)
-    return Watch(listing, ask, instance, since, known)
+    return Watch(listing, ask, instance, revision if since is None else since, None)
 
 
 def _read(ask: Ask, instance: str, after: int, limit: int) -> list[Change]:
@@ -93,16 +106,19 @@ async def stream(watch: Watch, encode: Callable[[WatchEvent], bytes]) -> AsyncIt
         quiet = time.monotonic()
         while time.monotonic() < end:
             instance, revision, _, _ = follower.version()
-            if revision > watch.after or instance != watch.instance:
+            began = time.monotonic()
+            if watch.has_news(revision, instance):
                 for event in await asyncio.to_thread(_news, watch, instance, revision):
                     yield encode(event)
                     quiet = time.monotonic()
                     if event.type == "ERROR":
                         return
-            if time.monotonic() - quiet >= BOOKMARK_EVERY:
-                quiet = time.monotonic()
+            now = time.monotonic()
+            if now - quiet >= BOOKMARK_EVERY:
+                quiet = now
                 yield encode(_bookmark(watch))
-            await asyncio.sleep(LOOK_EVERY)
+            # What changes many rows comes less often: what follows it is then told in one go.
+            await asyncio.sleep(min(max(LOOK_EVERY, RESTS * (now - began)), end - now, BOOKMARK_EVERY))
         yield encode(_bookmark(watch))
     finally:
         _running.discard(watch.number)
@@ -116,24 +132,27 @@ def _news(watch: Watch, instance: str, revision: int) -> list[WatchEvent]:
     try:
         if instance != watch.instance:
             raise Refusal(REVISION_GONE, "the model began anew: list again, and watch from its revision")
-        changes = [c for c in _read(watch.ask, instance, watch.after, BATCH) if c.revision <= revision]
+        if watch.following is None:
+            return _changes(watch, instance, revision)
+        if watch.waits_for is not None:
+            watch.following.begin(watch.waits_for)
+            watch.waits_for = None
+        return _rows(watch, watch.following)
     except StoreUnavailable as error:
         return [_failed(watch, Refusal(UNAVAILABLE, str(error)))]
     except Refusal as refusal:
         return [_failed(watch, refusal)]
-    if not changes:
-        return []
-    events = _each(watch, changes) if watch.listing is CHANGES else _latest(watch, changes)
-    watch.after = changes[-1].revision
-    return events
 
 
 def _failed(watch: Watch, refusal: Refusal) -> WatchEvent:
     return WatchEvent(type="ERROR", revision=watch.after, key="", object=None, problem=refusal.problem)
 
 
-def _each(watch: Watch, changes: list[Change]) -> list[WatchEvent]:
+def _changes(watch: Watch, instance: str, revision: int) -> list[WatchEvent]:
     ask = watch.ask
+    watch.waits_for = None
+    changes = [c for c in _read(ask, instance, watch.after, BATCH) if c.revision <= revision]
+    watch.after = changes[-1].revision if changes else watch.after
     return [
         WatchEvent(type=c.type, revision=c.revision, key=c.key, object=projected(row_of(c), ask), problem=None)
         for c in changes
@@ -141,42 +160,20 @@ def _each(watch: Watch, changes: list[Change]) -> list[WatchEvent]:
     ]
 
 
-def _latest(watch: Watch, changes: list[Change]) -> list[WatchEvent]:
-    """One event for each item that the changes touched, as it is now."""
-    listing, ask = watch.listing, Ask(watch.ask.here, watch.ask.params, watch.ask.where, time.time())
-    if listing.touched is None:
-        raise AssertionError("only lists that can be watched are")
-    events = []
-    if listing.prepare is not None:
-        listing.prepare(ask)
-    with ask.world() as world:
-        touched: dict[str, Change] = {}
-        for change in changes:
-            for key in listing.touched(change, world):
-                touched.pop(key, None)
-                touched[key] = change
-        there = {listing.identity(i): i for i in listing.items(ask, world, list(touched))}
-        for key, change in touched.items():
-            item = there.get(key)
-            row = None if item is None else projected(listing.row(ask, world, item), ask)
-            if event := _event(watch, key, change, row):
-                events.append(event)
-    return events
-
-
-def _event(watch: Watch, key: str, change: Change, row: Any) -> WatchEvent | None:
-    known = watch.known
-    if row is not None:
-        type_ = "MODIFIED" if known is None or key in known else "ADDED"
-        if known is not None:
-            known.add(key)
-        return WatchEvent(type=type_, revision=change.revision, key=key, object=row, problem=None)
-    namespace = watch.ask.get("namespace")
-    if (known is not None and key not in known) or (namespace and key.partition("/")[0] != namespace):
-        return None
-    if known is not None:
-        known.discard(key)
-    return WatchEvent(type="DELETED", revision=change.revision, key=key, object=None, problem=None)
+def _rows(watch: Watch, following: Following) -> list[WatchEvent]:
+    """Only the last event has the new revision: a reader that is cut off in between comes back for all of them."""
+    before, told = watch.after, following.news()
+    watch.after = following.after
+    return [
+        WatchEvent(
+            type=one.type,
+            revision=watch.after if number == len(told) else before,
+            key=one.key,
+            object=one.row,
+            problem=None,
+        )
+        for number, one in enumerate(told, 1)
+    ]
 
 
 def as_line(event: WatchEvent) -> bytes:

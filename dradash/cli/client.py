@@ -58,14 +58,19 @@ class Client:
         return found
 
     def rows(self, resource: str, limit: int, **params: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-        """Up to `limit` rows, page after page, and the last page without them."""
+        """Up to `limit` rows, page after page, and the last page without them.
+
+        Its revision is that of the first page: a watch from there misses nothing that changed between two pages.
+        """
         rows: list[dict[str, Any]] = []
+        began: dict[str, Any] = {}
         cursor: dict[str, str] = {}
         while True:
             page = self.get(resource, **params, **cursor, limit=str(min(PAGE, limit - len(rows))))
             rows += page.pop("items")
+            began = began or {"revision": page["revision"]}
             if not page.get("next") or len(rows) >= limit:
-                return rows, page
+                return rows, page | began
             cursor = {"cursor": page["next"]}
 
     def watch(self, resource: str, **params: str) -> Iterator[dict[str, Any]]:

@@ -222,6 +222,10 @@ class DriverStats:
         seen = list(pair.last)[: len(pair.last) - later]
         return Refused(driver, node, pair.count - later, seen[-1]) if seen else None
 
+    def refusals_of(self, node: str) -> int:
+        """How often drivers refused the node."""
+        return sum(self._pairs[node, driver].count for driver in self._by_node.get(node, ()))
+
     def refusals_by_node(self) -> dict[str, int]:
         counts: dict[str, int] = {}
         for (node, _), pair in self._pairs.items():

@@ -20,8 +20,8 @@ from dradash.reader.nodesets import NodeSets
 from dradash.reader.observations import Observations
 from dradash.reader.series import Groups, node_groups
 from dradash.reader.world import Freshness
-from dradash.store.model import HistoryEntry, ReadModel, StoreUnavailable
-from dradash.store.past import Past, rebuild
+from dradash.store.model import Change, HistoryEntry, ReadModel, StoreUnavailable
+from dradash.store.past import Earlier, Past, earlier, rebuild
 from dradash.store.replica import Applied, Replica
 
 logger = logging.getLogger(__name__)
@@ -74,6 +74,10 @@ class Follower:
         """The model as it was. Raises BeforeHistory and StoreUnavailable."""
         return rebuild(self._replica, self._lock, model, at)
 
+    def earlier(self, model: ReadModel, revision: int) -> tuple[Earlier, list[Change]]:
+        """The model at a revision, and what was applied since then. Raises Trimmed and StoreUnavailable."""
+        return earlier(self._replica, self._lock, model, revision)
+
     def version(self) -> tuple[str, int, str, str]:
         """Equal versions give equal pages, ages aside."""
         now = self._freshness
@@ -109,8 +113,8 @@ class Follower:
         """Apply what is new, waiting up to `block` seconds for it; False when the model could not be read."""
         try:
             reloaded = self._replica.catch_up(block, self._collect)
+            self._observe(reloaded)  # first: what follows may fail, and what was loaded anew must be learnt anew
             self._look_at_lease()
-            self._observe(reloaded)
         except StoreUnavailable as error:
             self._fail(str(error))
             return False

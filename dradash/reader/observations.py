@@ -18,6 +18,7 @@ from dradash.reader.entries import claims_by_entry, entry_of
 from dradash.reader.nodeseries import LOOKED_BACK, NodeSeries
 from dradash.reader.nodeseries import STEP as NODE_STEP
 from dradash.reader.series import Groups, Series, node_groups, take, walk_back
+from dradash.reader.tallies import Tallies
 from dradash.reader.trails import COURSES, Course, M, Trails
 from dradash.reader.waits import Waits
 from dradash.reader.world import World
@@ -43,10 +44,12 @@ class Observations:
         self.nodes = NodeSeries()
         self._instance = ""
         self._trails = _no_trails()
+        self.tallies = Tallies()
         self.on_response: Callable[[str, float], None] = lambda _driver, _seconds: None  # driver, how long it took
 
     def feed(self, applied: Applied, cluster: Cluster) -> None:
         change = applied.change
+        self.tallies.feed(change.kind, change.key, applied.old, applied.new)
         self.waits.feed(change.kind, change.key, change.at, applied.old, applied.new, cluster)
         if change.kind in self._trails:
             self._trails[change.kind].feed(change.at, change.key, applied.new)
@@ -87,6 +90,7 @@ class Observations:
         if world.instance != self._instance:  # another model numbers its nodes anew
             self._instance, self.nodes = world.instance, NodeSeries()
         self.drivers, self.waits, self._trails = DriverStats(now), Waits(), _no_trails()
+        self.tallies = Tallies.of(world)
         history = cache(history)  # both begin with much the same ones
         self.waits.restart(world, history)
         cluster = world.cluster

@@ -83,6 +83,11 @@ def class_names_of(claim: AnyClaim) -> tuple[str, ...]:
     return (claim.spec.resource_class_name,) if claim.spec.resource_class_name else ()
 
 
+def class_kind(claim: AnyClaim) -> str:
+    """The plural of the kind of its classes."""
+    return "deviceclasses" if isinstance(claim, deviceclaim.ResourceClaim) else "resourceclasses"
+
+
 def class_text(claim: AnyClaim) -> str:
     return BETWEEN.join(class_names_of(claim))
 

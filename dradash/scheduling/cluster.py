@@ -23,6 +23,7 @@ from dradash.kinds.resourceclass import ResourceClass
 from dradash.kinds.resourceslice import ResourceSlice
 from dradash.kinds.schedulingcontext import PodSchedulingContext
 from dradash.scheduling.nodetable import NodeTable
+from dradash.scheduling.places import Places
 from dradash.scheduling.structured.claimstate import drivers_of
 from dradash.scheduling.structured.inventory import Inventory
 from dradash.scheduling.structured.requests import class_names
@@ -117,6 +118,7 @@ class Cluster:
         self.claims_by_driver = Index()  # group: the drivers that allocated it
         self.claims_by_reserving_pod = Index()  # group: UID of the pod in status.reservedFor
         self.claims_by_reserving_name = Index()  # group: key of that pod, whatever its UID
+        self.places = Places()  # allocated claims by the nodes where they can be used
         self.events_by_object = Index()  # group: "kind/namespace/name" of what the event is about
         self.pods_by_uid: dict[str, str] = {}
         self._by_kind: dict[str, dict[str, Any]] = {
@@ -143,6 +145,7 @@ class Cluster:
             if kind not in ("nodes", "resourceslices"):
                 other._by_kind[kind].update(objects)
         other.claims_version = self.claims_version
+        other.places = self.places.copy()
         other.claims.update(self.claims)
         other.device_claims.update(self.device_claims)
         for kind, raw in self.raw.items():
@@ -225,12 +228,16 @@ class Cluster:
         self.claims_by_owner.set(key, {owner} if owner else set())
         by_class: set[str] = set()
         by_device_class: set[str] = set()
+        where = None
         if isinstance(claim, deviceclaim.ResourceClaim):
             self.device_claims[key] = claim
             by_device_class = class_names(claim.spec.devices)
+            where = claim.status.allocation.node_selector if claim.status.allocation else None
         elif claim is not None:
             self.claims[key] = claim
             by_class = {claim.spec.resource_class_name}
+            where = claim.status.allocation.available_on_nodes if claim.status.allocation else None
+        self.places.put(key, where, allocated=claim is not None and claim.status.allocation is not None)
         self.claims_by_class.set(key, by_class)
         self.claims_by_device_class.set(key, by_device_class)
         self.claims_by_driver.set(key, _drivers(claim))

@@ -7,6 +7,9 @@ over whole sets, so a thousand sets of 5,000 nodes take about a millisecond.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
+
+FEW: Final = 100  # slots up to which each is asked for by itself
 
 
 class NodeCounts:
@@ -37,6 +40,9 @@ class NodeCounts:
         """Counts of these slots; for many of them quicker than one by one."""
         if not self._planes:
             return dict.fromkeys(slots, 0)
+        slots = list(slots)
+        if len(slots) <= FEW:
+            return {slot: self.of(slot) for slot in slots}
         # Column by column of the planes' binary digits, each column read as one number.
         width = max(plane.bit_length() for plane in self._planes)
         digits = [format(plane, f"0{width}b")[::-1] for plane in reversed(self._planes)]

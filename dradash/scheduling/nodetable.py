@@ -111,6 +111,10 @@ class NodeTable:
             _remember(self._named, key, known)
         return known & self.all
 
+    def among(self, names: Iterable[str]) -> int:
+        """As `named`, for names that will hardly be asked for again: nothing is kept."""
+        return nodeset.of_slots([self._slots[name] for name in names if name in self.by_name])
+
     # --- changes ---------------------------------------------------------------------------------------------------
 
     def put(self, node: Node, slot: int | None = None) -> None:

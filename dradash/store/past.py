@@ -16,7 +16,7 @@ from dradash.kinds.registry import KINDS
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.verdict import Verdict
 from dradash.store.model import SYNC, VERDICTS, Change, HistoryEntry, ReadModel, SyncState, Trimmed
-from dradash.store.replica import RECENT_CHANGES, Replica, decode_verdict
+from dradash.store.replica import BATCH, RECENT_CHANGES, Applied, Replica, apply_to, decode_verdict
 
 NOT_KEPT: Final = "notKept"  # SyncState.state
 
@@ -68,6 +68,63 @@ def rebuild(replica: Replica, lock: AbstractContextManager[Any], model: ReadMode
         _put_back(past, kind, key, state)
     past.revision, past.recent = _changes_until(model, past.instance, newest, at)
     return past
+
+
+class Earlier(Past):
+    """The model at `revision`, and taken from there change by change. `at`: when that revision was reached.
+
+    times: only of what has not changed since the revision that it began at, and of what was applied here.
+    """
+
+    def apply(self, change: Change) -> Applied:
+        self.at = change.at
+        return apply_to(self, change)
+
+
+def earlier(
+    replica: Replica, lock: AbstractContextManager[Any], model: ReadModel, revision: int
+) -> tuple[Earlier, list[Change]]:
+    """The model at a revision, and what was applied after it up to the replica's.
+
+    Raises Trimmed where changes or history do not reach back to it, and StoreUnavailable.
+    """
+    with lock:
+        newest = replica.revision
+        found = Earlier(0.0, replica.instance)
+        found.cluster = replica.cluster.copy()
+        found.verdicts, found.sync = dict(replica.verdicts), dict(replica.sync)
+        found.times = {kind: dict(of_kind) for kind, of_kind in replica.times.items()}
+    found.revision = revision
+    changes: list[Change] = []
+    while revision < newest and (some := model.changes(found.instance, revision, BATCH, 0.0)):
+        changes += [c for c in some if c.revision <= newest]
+        revision = some[-1].revision
+    first: dict[tuple[str, str], Change] = {}
+    for change in changes:
+        first.setdefault((change.kind, change.key), change)
+    undone = list(first.values())
+    for change, state in zip(undone, model.states_before(undone), strict=True):
+        _take_back(found, change.kind, change.key, state)
+    start = model.history_start()
+    if changes and (start is None or changes[0].at < start):
+        raise Trimmed
+    before = _change(model, found.instance, found.revision)
+    found.at = before.at if before is not None else 0.0
+    return found, changes
+
+
+def _take_back(world: Earlier, kind: str, key: str, state: bytes | None) -> None:
+    if kind == SYNC:
+        return
+    world.times.get(kind, {}).pop(key, None)
+    if kind == VERDICTS:
+        world.verdicts.pop(key, None)
+        if state is not None:
+            world.verdicts[key] = decode_verdict(state)
+    elif state is None:
+        world.cluster.remove(kind, key)
+    else:
+        world.cluster.put(kind, key, state)
 
 
 def _put_back(past: Past, kind: str, key: str, state: HistoryEntry | None) -> None:

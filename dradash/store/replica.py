@@ -6,9 +6,9 @@ Evaluator, leader and web process each have one. Only the thread that calls `cat
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgspec
 
@@ -65,7 +65,7 @@ class Replica:
         with self._lock:
             self._reset()
             self.cluster, self.verdicts, self.sync = cluster, verdicts, dict(loaded.sync)
-            self._note_version()
+            note_version(self.cluster, self.sync)
             self.times = {kind: dict(times) for kind, times in loaded.changed_at.items()}
             self.instance, self.revision = loaded.instance, loaded.revision
 
@@ -92,41 +92,57 @@ class Replica:
             self.cluster.nodes.learn_slots(self._model.node_slots(new_nodes))
         with self._lock:
             for change in changes:
-                applied = self._apply_one(change)
-                self.revision, self.changed_at = change.revision, change.at
-                self._note_time(change)
+                applied = apply_to(self, change, with_verdicts=self._with_verdicts)
+                self.changed_at = change.at
                 self.recent.append(change)
                 if on_change:
                     on_change(applied)
 
-    def _note_version(self) -> None:
-        claims = self.sync.get("resourceclaims")
-        self.cluster.claims_version = claims.version if claims else ""
 
-    def _note_time(self, change: Change) -> None:
-        times = self.times.setdefault(change.kind, {})
-        if change.type == "DELETED":
-            times.pop(change.key, None)
-        else:
-            times[change.key] = change.at
+class Applicable(Protocol):
+    """What a change can be applied to."""
 
-    def _apply_one(self, change: Change) -> Applied:
-        deleted = change.type == "DELETED"
-        if change.kind == VERDICTS:
-            old_verdict = self.verdicts.pop(change.key, None)
-            if deleted or not self._with_verdicts:
-                return Applied(change, old_verdict, None)
-            self.verdicts[change.key] = decode_verdict(change.object)
-            return Applied(change, old_verdict, self.verdicts[change.key])
-        if change.kind == SYNC:
-            old_sync = self.sync.get(change.key)
-            self.sync[change.key] = msgspec.json.decode(change.object, type=SyncState)
-            self._note_version()
-            return Applied(change, old_sync, self.sync[change.key])
-        if deleted:
-            return Applied(change, self.cluster.remove(change.kind, change.key), None)
-        old, new = self.cluster.put(change.kind, change.key, change.object)
-        return Applied(change, old, new)
+    cluster: Cluster
+    verdicts: dict[str, Verdict]
+    sync: dict[str, SyncState]
+    times: dict[str, dict[str, float]]
+    revision: int
+
+
+def apply_to(world: Applicable, change: Change, *, with_verdicts: bool = True) -> Applied:
+    """Take it to the change's revision: changes are applied in their order."""
+    applied = _apply_one(world, change, with_verdicts=with_verdicts)
+    world.revision = change.revision
+    times = world.times.setdefault(change.kind, {})
+    if change.type == "DELETED":
+        times.pop(change.key, None)
+    else:
+        times[change.key] = change.at
+    return applied
+
+
+def _apply_one(world: Applicable, change: Change, *, with_verdicts: bool) -> Applied:
+    deleted = change.type == "DELETED"
+    if change.kind == VERDICTS:
+        old_verdict = world.verdicts.pop(change.key, None)
+        if deleted or not with_verdicts:
+            return Applied(change, old_verdict, None)
+        world.verdicts[change.key] = decode_verdict(change.object)
+        return Applied(change, old_verdict, world.verdicts[change.key])
+    if change.kind == SYNC:
+        old_sync = world.sync.get(change.key)
+        world.sync[change.key] = msgspec.json.decode(change.object, type=SyncState)
+        note_version(world.cluster, world.sync)
+        return Applied(change, old_sync, world.sync[change.key])
+    if deleted:
+        return Applied(change, world.cluster.remove(change.kind, change.key), None)
+    old, new = world.cluster.put(change.kind, change.key, change.object)
+    return Applied(change, old, new)
+
+
+def note_version(cluster: Cluster, sync: Mapping[str, SyncState]) -> None:
+    claims = sync.get("resourceclaims")
+    cluster.claims_version = claims.version if claims else ""
 
 
 def decode_verdict(raw: bytes) -> Verdict:

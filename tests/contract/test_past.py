@@ -13,8 +13,8 @@ import redis
 
 from dradash.kinds.registry import KINDS
 from dradash.scheduling.verdict import HintNote, Outcome, Verdict
-from dradash.store.model import SYNC, Model, SyncState, Write
-from dradash.store.past import BeforeHistory, Past, rebuild
+from dradash.store.model import SYNC, Model, SyncState, Trimmed, Write
+from dradash.store.past import BeforeHistory, Past, earlier, rebuild
 from dradash.store.redis_store import RedisModel
 from dradash.store.replica import Replica
 from tests import build
@@ -61,6 +61,49 @@ def test_any_sequence_of_changes_can_be_looked_at_at_any_time(model: Model) -> N
     for moment in (0, 1, 17, 59, 60, 118, 119):
         for offset in (0.0, 0.5):
             assert past(model, 1000.0 + moment + offset).cluster.raw["resourceclaims"] == then[moment]
+
+
+def test_from_any_revision_the_changes_since_lead_to_the_present(model: Model) -> None:
+    rng = random.Random(7)
+    epoch = model.acquire("test", 3600.0)
+    assert epoch is not None
+    then: list[dict[str, bytes]] = [{}]
+    for moment in range(60):
+        obj = claim(f"claim-{rng.randrange(4)}", moment)
+        deleted = rng.random() < 0.3
+        before = model.revision()
+        apply(model, epoch, 1000.0 + moment // 7, build.write(obj, "DELETED" if deleted else "ADDED"))
+        if model.revision() > before:
+            key = build.key(obj)
+            kept = {k: raw for k, raw in then[-1].items() if k != key}
+            then.append(kept if deleted else kept | {key: build.raw(obj)})
+    replica = Replica(model)
+    replica.load()
+    for revision in (1, 2, 13, 30, len(then) - 2, len(then) - 1):
+        world, changes = earlier(replica, threading.Lock(), model, revision)
+        assert world.cluster.raw["resourceclaims"] == then[revision]
+        assert [c.revision for c in changes] == list(range(revision + 1, len(then)))
+        for change in changes:
+            old = world.apply(change).old
+            assert (old is not None) == (change.key in then[change.revision - 1])
+            assert world.cluster.raw["resourceclaims"] == then[change.revision]
+            assert (world.revision, world.at) == (change.revision, change.at)
+
+
+def test_a_revision_that_changes_or_history_do_not_reach_is_no_more(make_store: Callable[..., Store]) -> None:
+    model = make_store(changes_length=2).open()
+    epoch = build.fill(model, claim("c", 0), at=1000.0)
+    for n in range(1, 250):  # Redis trims whole nodes of a stream
+        apply(model, epoch, 1000.0 + n, build.write(claim("c", n)))
+    replica = Replica(model)
+    replica.load()
+    with pytest.raises(Trimmed):
+        earlier(replica, threading.Lock(), model, 1)
+    model.housekeep(epoch, 1_000_000.0)  # of the history too nothing is left but what is in force
+    apply(model, epoch, 1_000_001.0, build.write(claim("c", 250)))
+    replica.catch_up()
+    world, changes = earlier(replica, threading.Lock(), model, 250)
+    assert (len(changes), world.cluster.raw["resourceclaims"]) == (1, {"default/c": build.raw(claim("c", 249))})
 
 
 def test_an_object_created_since_was_not_there(model: Model) -> None:

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
-from collections.abc import AsyncIterator, Iterator
+import time
+from collections.abc import AsyncIterator, Iterable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from django.http import StreamingHttpResponse
 from django.test import AsyncClient
 
-from dradash.api import watching
+from dradash.api import pods, watching
+from dradash.api.asking import Ask
+from dradash.api.endpoints import ENDPOINTS
+from dradash.api.following import Following
 from dradash.reader import current
-from dradash.store.model import StoreUnavailable, Trimmed
-from tests import build
+from dradash.reader.world import World
+from dradash.store.model import Change, StoreUnavailable, Trimmed
+from dradash.store.replica import Applied
+from tests import build, devicescene
 from tests.scene import Scene
 
 ROOT = "/api/v1"
@@ -144,16 +152,16 @@ async def test_every_list_that_can_be_watched_sends_its_rows(scene: Scene) -> No
     left = scene.model.revision()
     context = build.context(_pod("first"), potential=["node-0"])
     change(scene, build.claim("none", "ml"), build.resource_class(), build.node("node-0", unschedulable=True), context)
-    for path, key in (
-        ("claims", "ml/none"),
-        ("classes", "gpu"),
-        ("nodes", "node-0"),
-        ("negotiations", "ml/first"),
+    for path, key, type_ in (
+        ("claims", "ml/none", "ADDED"),
+        ("classes", "gpu", "ADDED"),
+        ("nodes", "node-0", "MODIFIED"),
+        ("negotiations", "ml/first", "ADDED"),
     ):
         stream = await watch(f"/{path}?watch=1&since={left}")
         await stream.next()
         event = await stream.next()
-        assert (event["key"], event["type"]) == (key, "MODIFIED")
+        assert (event["key"], event["type"]) == (key, type_)
         assert event["object"]["url"]
         await stream.close()
 
@@ -226,7 +234,7 @@ async def test_a_model_that_begins_anew_ends_the_stream_with_the_problem(scene: 
 async def test_a_store_that_is_away_ends_the_stream_with_the_problem(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stream = await watch("/pods?watch=1")
+    stream = await watch("/changes?watch=1")
     await stream.next()
     change(scene, _pod("second"))
 
@@ -251,3 +259,214 @@ async def test_only_so_many_watches_are_open_at_once(monkeypatch: pytest.MonkeyP
 async def test_the_past_is_not_watched_and_not_every_list_is() -> None:
     assert "past" in (await watch("/pods?watch=1&at=2026-11-30T04:00:01Z", 400))["detail"]
     assert (await watch("/findings?watch=1", 400))["type"] == "urn:dradash:problem:unknown-parameter"
+
+
+# --- what rows take from other kinds ---------------------------------------------------------------------------------
+
+
+async def _first_news(path: str, scene: Scene, *objects: build.Obj) -> dict[str, Any]:
+    """Key -> (type, row), of what these objects change in the list."""
+    stream = await watch(f"/{path}{'&' if '?' in path else '?'}watch=1")
+    await stream.next()
+    last = change(scene, *objects)
+    found: dict[str, Any] = {}
+    while True:
+        event = await stream.next()
+        found[event["key"]] = (event["type"], event["object"])
+        if event["revision"] >= last:
+            break
+    await stream.close()
+    return found
+
+
+async def test_a_nodes_row_follows_the_verdicts_that_count_it(scene: Scene) -> None:
+    change(scene, build.resource_class(suitable=build.on_nodes("node-0")), build.claim("mine", "ml"))
+    news = await _first_news("nodes?fields=podsFit,podsRefused", scene, build.pod("new", "ml", claims={"c": "mine"}))
+    assert news == {
+        "node-0": ("MODIFIED", {"podsFit": 1, "podsRefused": 0}),
+        "node-1": ("MODIFIED", {"podsFit": 0, "podsRefused": 1}),
+    }
+
+
+async def test_a_nodes_row_follows_a_pod_that_waits_no_more_before_it_is_judged_again(scene: Scene) -> None:
+    pod = build.pod("new", "ml", claims={"c": "mine"})
+    change(scene, build.resource_class(suitable=build.on_nodes("node-0")), build.claim("mine", "ml"), pod)
+    stream = await watch("/nodes?watch=1&fields=name,podsFit,podsRefused")
+    await stream.next()
+    bound = build.pod("new", "ml", claims={"c": "mine"}, node="node-0")
+    scene.model.apply(scene.epoch, [build.write(bound)], [], scene.now)
+    scene.look()
+    events = [await stream.next() for _ in range(2)]
+    assert [e["object"] for e in events] == [{"name": f"node-{i}", "podsFit": 0, "podsRefused": 0} for i in range(2)]
+    await stream.close()
+
+
+async def test_a_nodes_row_follows_claims_classes_and_refusals(scene: Scene) -> None:
+    here = build.claim("here", "ml", allocation=build.allocation("node-1"))
+    assert await _first_news("nodes?fields=claims", scene, here) == {"node-1": ("MODIFIED", {"claims": 1})}
+    only = build.resource_class("only", suitable=build.on_nodes("node-0"))
+    assert await _first_news("nodes?fields=classes", scene, only) == {"node-0": ("MODIFIED", {"classes": ["only"]})}
+    pod = build.pod("asks", "ml", claims={"c": "asked"})
+    change(scene, build.claim("asked", "ml", resource_class="only"), pod, build.context(pod, potential=["node-0"]))
+    refused = build.context(pod, potential=["node-0"], unsuitable={"c": ["node-0"]})
+    assert await _first_news("nodes?fields=refusals", scene, refused) == {"node-0": ("MODIFIED", {"refusals": 1})}
+
+
+async def test_a_claims_row_follows_its_class_its_pods_and_the_nodes(scene: Scene) -> None:
+    change(scene, build.claim("one", "ml", resource_class="late"), build.claim("other", "ml", resource_class="not"))
+    fields = "claims?fields=classExists,driver"
+    news = await _first_news(fields, scene, build.resource_class("late", driver="d.example.com"))
+    assert news == {"ml/one": ("MODIFIED", {"classExists": True, "driver": "d.example.com"})}
+    news = await _first_news("claims?fields=pods", scene, build.pod("user", "ml", claims={"c": "one"}))
+    assert news == {"ml/one": ("MODIFIED", {"pods": 1})}
+    user = build.pod("holder", "ml")
+    change(scene, build.claim("one", "ml", allocation=build.allocation(), reserved_for=[user]))
+    news = await _first_news("claims?fields=reservedFor,place", scene, user, build.node("node-2"))
+    assert news["ml/one"][1]["reservedFor"][0]["alive"]
+    assert news["ml/one"][1]["place"]["count"] == 3
+    assert set(news) == {"ml/one"}
+
+
+async def test_a_classes_row_follows_claims_pods_and_nodes(scene: Scene) -> None:
+    change(scene, build.resource_class(), build.resource_class("idle"))
+    objects = (build.claim("mine", "ml"), build.pod("new", "ml", claims={"c": "mine"}))
+    news = await _first_news("classes?fields=claims,podsWaiting", scene, *objects)
+    assert news == {"gpu": ("MODIFIED", {"claims": {"Pending": 1}, "podsWaiting": 1})}
+    more = await _first_news("classes?fields=nodes", scene, build.node("node-2"))
+    assert more == {name: ("MODIFIED", {"nodes": 3}) for name in ("gpu", "idle")}
+
+
+async def test_a_device_classes_row_follows_slices_and_a_slices_row_its_pool() -> None:
+    made = devicescene.scene(1)
+    made.look()
+    current.use(made.web)
+    newer = devicescene.pool(devicescene.device("gpu-9"), suffix="1", generation=2)
+    news = await _first_news("deviceclasses?fields=devices", made, newer)
+    assert news == {"gpu": ("MODIFIED", {"devices": 1})}
+    newest = devicescene.pool(devicescene.device("gpu-9"), suffix="2", generation=3)
+    news = await _first_news("slices?fields=name,newest", made, newest)
+    assert news["node-0-1"] == ("MODIFIED", {"name": "node-0-1", "newest": False})
+    assert news["node-0-2"] == ("ADDED", {"name": "node-0-2", "newest": True})
+    current.use(None)
+
+
+async def test_a_heartbeat_touches_the_row_of_its_own_node_only(scene: Scene) -> None:
+    change(scene, build.resource_class(), build.claim("all", "ml", allocation=build.allocation()))
+    beat = build.node("node-0") | {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
+    old, new = (build.struct(o) for o in (build.node("node-0"), beat))
+    applied = Applied(Change(1, "nodes", "node-0", "MODIFIED", b"", scene.now), old, new)
+    ask = Ask(scene.web, {}, {}, scene.now)
+    told = {}
+    with scene.web.follower.world() as world:
+        for endpoint in ENDPOINTS:
+            if endpoint.watchable and endpoint.name != "changes":
+                assert endpoint.listing is not None
+                assert endpoint.listing.touched is not None
+                told[endpoint.name] = set(endpoint.listing.touched(ask, world, applied))
+    assert {name for name, keys in told.items() if keys} == {"nodes"}
+    assert told["nodes"] == {"node-0"}
+
+
+# --- waiting ---------------------------------------------------------------------------------------------------------
+
+
+async def test_what_has_waited_long_enough_comes_at_its_time_and_no_row_is_looked_at_before(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [scene.now + 1.0]
+    monkeypatch.setattr("dradash.api.following.time", SimpleNamespace(time=lambda: clock[0]))
+    endpoint = next(e for e in ENDPOINTS if e.name == "pods")
+    assert endpoint.listing is not None
+    seen: list[object] = []
+
+    def items(ask: Ask, world: World, keys: Iterable[str] | None) -> Iterator[Any]:
+        seen.append(keys)
+        return pods.items(ask, world, keys)
+
+    listing = dataclasses.replace(endpoint.listing, items=items)
+    following = Following(listing, Ask(scene.web, {"waiting": 600.0}, {}, clock[0]))
+    following.begin(None)
+    assert seen == [None]
+    with scene.web.follower.world() as world:
+        due = world.verdicts["ml/first"].since + 600.0
+    assert not following.is_due(due - 0.001)
+    clock[0] = due
+    assert following.is_due(due)
+    (told,) = following.news()
+    assert (told.type, told.key) == ("ADDED", "ml/first")
+    assert seen == [None, ["ml/first"]]
+    assert not following.is_due(due + 1e6)
+
+
+async def test_the_stream_sends_what_has_waited_long_enough_though_nothing_changes(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [scene.now + 1.0]
+    for module in ("following", "watching"):
+        fake = SimpleNamespace(time=lambda: clock[0], monotonic=time.monotonic)
+        monkeypatch.setattr(f"dradash.api.{module}.time", fake)
+    stream = await watch("/pods?watch=1&waiting=10m")
+    assert (await stream.next())["type"] == "BOOKMARK"
+    clock[0] += 700.0
+    event = await stream.next()
+    assert (event["type"], event["key"], event["revision"]) == ("ADDED", "ml/first", scene.model.revision())
+    scene.now = clock[0]
+    change(scene, build.claim("none", "ml"), build.resource_class())  # who must act is another one since now
+    event = await stream.next()
+    assert (event["type"], event["key"]) == ("DELETED", "ml/first")
+    await stream.close()
+
+
+# --- resuming --------------------------------------------------------------------------------------------------------
+
+
+async def _resumed(path: str, since: int, scene: Scene) -> list[tuple[str, str]]:
+    stream = await watch(f"{path}&watch=1&since={since}")
+    await stream.next()
+    found, reached = [], since
+    while reached < scene.model.revision():
+        event = await stream.next()
+        found.append((event["type"], event["key"]))
+        reached = event["revision"]
+    await stream.close()
+    return sorted(found)
+
+
+async def test_who_comes_back_is_told_rightly_what_came_what_changed_and_what_went(scene: Scene) -> None:
+    change(scene, build.resource_class(), *(build.claim(n, "ml") for n in ("stays", "changes", "goes", "leaves")))
+    left = scene.model.revision()
+    change(scene, build.claim("comes", "ml"), build.claim("brief", "ml"), build.claim("other", "ml", mode="Immediate"))
+    change(scene, build.claim("changes", "ml", labels={"a": "b"}), build.claim("leaves", "ml", mode="Immediate"))
+    scene.delete(build.claim("goes", "ml"), build.claim("brief", "ml"), build.claim("other", "ml", mode="Immediate"))
+    change(scene, build.claim("last", "ml"))
+    assert await _resumed("/claims?state=Pending", left, scene) == [
+        ("ADDED", "ml/comes"),
+        ("ADDED", "ml/last"),
+        # It matched in between: a stream that broke may have told it.
+        ("DELETED", "ml/brief"),
+        ("DELETED", "ml/goes"),
+        ("DELETED", "ml/leaves"),
+        ("MODIFIED", "ml/changes"),
+    ]
+
+
+async def test_a_stream_that_breaks_within_one_change_is_resumed_before_it(scene: Scene) -> None:
+    stream = await watch("/classes?watch=1&fields=name,nodes")
+    await stream.next()
+    change(scene, build.resource_class("a"), build.resource_class("b"), build.resource_class("c"))
+    first = await stream.next()
+    await stream.close()
+    again = await watch(f"/classes?watch=1&fields=name&since={first['revision']}")
+    await again.next()
+    assert [(await again.next())["key"] for _ in range(3)] == ["a", "b", "c"]
+    await again.close()
+
+
+async def test_a_revision_of_which_the_history_knows_nothing_any_more_is_410(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = scene.model.revision()
+    change(scene, _pod("second"))
+    monkeypatch.setattr(scene.model, "history_start", lambda: scene.now + 1.0)
+    refused = await watch(f"/pods?watch=1&since={left}", 410)
+    assert refused["type"] == "urn:dradash:problem:revision-gone"

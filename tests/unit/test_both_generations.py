@@ -15,7 +15,6 @@ from dradash.reader.observations import Observations
 from dradash.scheduling import claimfacts
 from dradash.scheduling.classic.claimstate import ClaimState
 from dradash.scheduling.cluster import Cluster
-from dradash.scheduling.places import places
 from dradash.scheduling.verdict import Verdict
 from dradash.store.model import Change, HistoryEntry, SyncState
 from dradash.store.replica import Applied
@@ -127,10 +126,10 @@ def test_the_series_takes_back_a_change_of_either_generation() -> None:
 
 
 def test_a_node_has_the_claims_that_can_be_used_there() -> None:
-    found = places(claimfacts.claims_of(WORLD.cluster).items())
+    found = WORLD.cluster.places
     here = [found.here(WORLD.cluster.nodes.by_name[f"node-{i}"], WORLD.cluster.nodes) for i in range(3)]
     assert here == [["ml/two"], ["ml/old"], []]
-    assert found.everywhere == ["ml/other"]
+    assert list(found.everywhere) == ["ml/other"]
 
 
 def test_a_claim_shows_what_it_asks_for_and_the_devices_that_it_got() -> None:

@@ -25,6 +25,7 @@ from django.test import Client, override_settings
 from dradash.api.endpoints import ENDPOINTS
 from dradash.cli import main as cli
 from dradash.cli import remote
+from dradash.cli.client import Client as RemoteClient
 from dradash.cli.completion import SHELLS, commands_of
 from dradash.cli.described import _devices
 from dradash.cli.style import Style, safe
@@ -480,6 +481,21 @@ def test_more_rows_than_one_page_holds_are_fetched(
     _, out, err = run(capsys, "get", "pods", "--limit", "1")
     assert len(out.splitlines()) == 2
     assert "1 of 2 shown" in err
+
+
+def test_a_list_of_several_pages_is_of_the_revision_of_its_first_one(
+    bridge: Bridge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dradash.cli.client.PAGE", 1)
+    pages: list[dict[str, Any]] = [
+        {"items": [{"name": "a"}], "next": "c", "revision": 7},
+        {"items": [{"name": "b"}], "next": None, "revision": 9},
+    ]
+    answers = iter(pages)
+    client = RemoteClient(bridge.url, TOKEN)
+    monkeypatch.setattr(client, "get", lambda *_, **__: next(answers))
+    rows, page = client.rows("pods", 10)
+    assert ([row["name"] for row in rows], page) == (["a", "b"], {"next": None, "revision": 7})
 
 
 @pytest.mark.usefixtures("bridge")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from dradash.api.asking import Ask
 from dradash.api.endpoints import ENDPOINTS
 from dradash.cli.tables import cells
 from dradash.reader import current
@@ -17,6 +18,7 @@ from dradash.scheduling.classic.awaiting import Stage
 from dradash.scheduling.classic.nextmoves import NAMED, made
 from dradash.scheduling.verdict import ActsNext, Outcome
 from dradash.store.model import VERDICTS, Change
+from dradash.store.replica import Applied
 from dradash.web.presenters.negotiations import STATES
 from tests import build
 from tests.scene import Scene
@@ -256,5 +258,7 @@ def test_who_watches_negotiations_hears_of_a_verdict_that_moves_the_turn() -> No
     assert listing is not None
     assert listing.touched is not None
     change = Change(1, VERDICTS, "ml/first", "MODIFIED", b"", 1.0)
-    with begun(FIRST, claim(), CONTEXT).web.follower.world() as world:
-        assert tuple(listing.touched(change, world)) == ("ml/first",)
+    scene = begun(FIRST, claim(), CONTEXT)
+    ask = Ask(scene.web, {}, {}, build.NOW)
+    with scene.web.follower.world() as world:
+        assert tuple(listing.touched(ask, world, Applied(change, None, None))) == ("ml/first",)

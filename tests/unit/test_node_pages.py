@@ -11,7 +11,7 @@ from dradash.reader import current
 from dradash.reader.moment import show
 from dradash.scheduling.nodecounts import NodeCounts
 from dradash.scheduling.nodeset import of_slots
-from dradash.scheduling.places import places, slots_of
+from dradash.scheduling.places import slots_of
 from dradash.web.presenters.filterwords import words
 from tests import build
 from tests.scene import Scene
@@ -191,14 +191,14 @@ def test_claims_are_found_where_their_selectors_say() -> None:
         build.claim("all", allocation=build.allocation()),
         build.claim("none"),
     )
-    found = places(cluster.claims.items())
+    found = cluster.places
     here = {n: sorted(found.here(cluster.nodes.by_name[n], cluster.nodes)) for n in ("a1", "a2", "b")}
     assert here == {
         "a1": ["default/label", "default/two"],
         "a2": ["default/either", "default/label"],
         "b": ["default/either", "default/named"],
     }
-    assert found.everywhere == ["default/all"]
+    assert list(found.everywhere) == ["default/all"]
     members = slots_of(cluster.nodes.all, cluster.nodes)
     counts = found.counts(cluster.nodes, members)
     assert {n.name: counts[s] for s, n in members} == {"a1": 2, "a2": 2, "b": 2}

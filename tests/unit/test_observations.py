@@ -11,7 +11,7 @@ from dradash.reader.observations import Observations
 from dradash.reader.series import KEPT, NO_REASON, STEP, Sample, Series, main_reason, rewind, take
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.status import Code
-from dradash.scheduling.verdict import Step
+from dradash.scheduling.verdict import Step, Verdict
 from dradash.store.model import Change, HistoryEntry
 from dradash.store.replica import Applied
 from tests import build
@@ -135,6 +135,7 @@ def test_the_record_begins_with_what_history_says() -> None:
     class World:
         instance = "test"
         cluster = seen.cluster
+        verdicts: dict[str, Verdict] = {}
         times = {"podschedulingcontexts": {"ml/p": 2.0}}
 
     seen.seen.restart(World(), history, now=100.0)  # type: ignore[arg-type]  # all that it reads

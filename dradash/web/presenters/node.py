@@ -15,9 +15,9 @@ from dradash.reader.driverstats import Refused
 from dradash.reader.series import groups_of
 from dradash.reader.world import World
 from dradash.scheduling.claimfacts import claims_of, class_text, drivers_in_charge, state_of
+from dradash.scheduling.classnodes import class_set
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.generation import Generation
-from dradash.scheduling.places import class_set, places
 from dradash.scheduling.rfc3339 import deletion_asked
 from dradash.scheduling.verdict import Verdict
 from dradash.store.model import HistoryEntry
@@ -169,7 +169,7 @@ def gather(
             return None
     if node is None:
         return None
-    found = places(claims_of(cluster).items())
+    found = cluster.places
     here = [] if gone else sorted(found.here(node, cluster.nodes))
     return Facts(
         node=node,

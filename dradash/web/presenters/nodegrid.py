@@ -8,10 +8,11 @@ from typing import Final
 
 import msgspec
 
+from dradash.reader.series import groups_of
 from dradash.scheduling import nodeset
 from dradash.scheduling.nodetable import NodeTable
 from dradash.scheduling.verdict import Verdict
-from dradash.web.presenters.nodes import Names, NodeGroupView, groups_of, view_of
+from dradash.web.presenters.nodes import Names, NodeGroupView, view_of
 from dradash.web.presenters.query import Option, Query
 from dradash.web.presenters.steps import untold
 from dradash.web.presenters.words import pod_href

@@ -13,10 +13,10 @@ from dradash.reader.nodeseries import NodeMark, NodeSample, marks_of, note
 from dradash.reader.series import groups_of
 from dradash.reader.world import World
 from dradash.scheduling import nodeset
-from dradash.scheduling.claimfacts import claims_of
+from dradash.scheduling.classnodes import class_sets
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.nodecounts import NodeCounts
-from dradash.scheduling.places import class_sets, places, slots_of
+from dradash.scheduling.places import slots_of
 from dradash.scheduling.verdict import Verdict
 from dradash.web.presenters.filterwords import asked_labels
 from dradash.web.presenters.lines import Line, begin_of_now, node_line, window_of
@@ -127,7 +127,7 @@ def gather(world: World, query: Query, refusals: Mapping[str, int] | None) -> Fa
         of_pod = groups_of(verdict)
         judged += bool(of_pod)
         groups.update((g.nodes, not g.reason) for g in of_pod)
-    found = places(claims_of(world.cluster).items())
+    found = world.cluster.places
     return Facts(
         members=members,
         classes=sets,

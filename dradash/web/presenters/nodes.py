@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
+from dradash.reader.series import groups_of
 from dradash.scheduling.verdict import NodeGroup, Verdict
 from dradash.web.presenters.words import cut, pod_href
 
@@ -65,11 +66,6 @@ def marks(groups: tuple[NodeGroup, ...]) -> list[tuple[str, int, int]]:
         found.append((string.ascii_uppercase[refusals % 26], refusals % COLOURS + 1, refusals % 26 + 1))
         refusals += 1
     return found
-
-
-def groups_of(verdict: Verdict | None) -> tuple[NodeGroup, ...]:
-    """Filter's groups; none when Filter was not reached."""
-    return next((s.groups for s in verdict.steps if s.groups), ()) if verdict else ()
 
 
 def digests(verdict: Verdict | None) -> list[str]:

@@ -1,0 +1,151 @@
+"""Drivers, as classes, claims and slices name them: what they owe, and their record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from dradash.api import params
+from dradash.api.asking import Ask
+from dradash.api.endpoint import Endpoint, Listing, listed, projected
+from dradash.api.paging import NEVER
+from dradash.api.schemas import Shape, page, time_of, url
+from dradash.problems import NOT_FOUND, Refusal
+from dradash.reader.drivers import DriverItem, driver_item, driver_items
+from dradash.reader.world import World
+
+MOST: Final = 1000
+
+
+class DriverRow(Shape, frozen=True):
+    """Its record is what this process has seen since recordSince. Durations are in seconds, null where none is known.
+
+    silentSince: since when it owes the oldest move that it has not made, null: it owes none.
+    """
+
+    name: str
+    classes: tuple[str, ...]
+    claims: dict[str, int]
+    owed: int
+    silent_since: str | None
+    last_heard: str | None
+    responses: int
+    response_p50: float | None
+    response_p95: float | None
+    refusals: int
+    allocations: int
+    deallocations: int
+    record_since: str | None
+    url: str
+    page: str
+
+
+class Debt(Shape, frozen=True):
+    """A move that the driver owes a negotiation; without a pod the claim (then a key) alone waits."""
+
+    pod: str
+    claim: str
+    stage: str
+    what: str
+    since: str | None
+    url: str
+
+
+class RefusedNode(Shape, frozen=True):
+    node: str
+    count: int
+    last: str | None
+    pod: str
+
+
+class DriverDetail(Shape, frozen=True):
+    driver: DriverRow
+    debts: tuple[Debt, ...]
+    refused: tuple[RefusedNode, ...]
+
+
+def _drivers(ask: Ask, world: World, keys: Iterable[str] | None) -> Iterator[DriverItem]:  # noqa: ARG001 - no watch
+    stats, text = ask.here.follower.observations.drivers, ask.get("q").casefold()
+    for item in driver_items(world, stats, ask.now, ask.waits()):
+        if not text or text in f"{item.name} {' '.join(item.classes)}".casefold():
+            yield item
+
+
+def driver_row(ask: Ask, item: DriverItem) -> DriverRow:
+    record = item.record
+    return DriverRow(
+        name=item.name,
+        classes=item.classes,
+        claims={str(state): count for state, count in item.claims.items()},
+        owed=sum(not d.refuses for d in item.debts),
+        silent_since=time_of(item.silent),
+        last_heard=time_of(record.heard),
+        responses=record.responses,
+        response_p50=record.p50,
+        response_p95=record.p95,
+        refusals=record.refusals,
+        allocations=record.allocations,
+        deallocations=record.deallocations,
+        record_since=time_of(ask.here.follower.observations.drivers.since),
+        url=url("drivers", item.name) or "",
+        page=page("drivers", item.name) or "",
+    )
+
+
+def driver_detail(ask: Ask) -> Any:
+    name = ask.where["name"]
+    with ask.world() as world, ask.here.follower.world():  # the record is of now, whatever moment is asked about
+        stats = ask.here.follower.observations.drivers
+        item = driver_item(world, stats, name, ask.now, ask.waits())
+        refused = stats.refused_most(name, 20, ask.now)
+    if item is None:
+        raise Refusal(NOT_FOUND, f"no class and no claim names a driver {name[:100]}, and none of that name was heard")
+    found = DriverDetail(
+        driver=driver_row(ask, item),
+        debts=tuple(
+            Debt(
+                pod=d.pod,
+                claim=d.claim,
+                stage=d.stage,
+                what=d.what,
+                since=time_of(d.since),
+                url=(url("podschedulingcontexts", d.pod) if d.pod else url("resourceclaims", d.claim)) or "",
+            )
+            for d in item.debts[:MOST]
+        ),
+        refused=tuple(
+            RefusedNode(node=r.node, count=r.count, last=time_of(r.last.at), pod=r.last.pod) for r in refused
+        ),
+    )
+    return projected(found, ask)
+
+
+DRIVERS: Final = Listing(
+    row_type=DriverRow,
+    items=_drivers,
+    identity=lambda i: i.name,
+    sortings={
+        "silent": lambda i: i.silent or NEVER,
+        "driver": lambda i: i.name,
+        "owed": lambda i: -len(i.debts),
+        "p50": lambda i: -(i.record.p50 or 0.0),
+        "p95": lambda i: -(i.record.p95 or 0.0),
+        "last": lambda i: -(i.record.last_took or 0.0),
+        "refusals": lambda i: -i.record.refusals,
+        "rate": lambda i: -i.record.per_minute,
+        "claims": lambda i: -sum(i.claims.values()),
+    },
+    row=lambda ask, world, item: driver_row(ask, item),  # noqa: ARG005 - as every resource's
+)
+ENDPOINTS: Final = (
+    listed(
+        "drivers",
+        "/drivers",
+        "drivers",
+        "Drivers: what they owe and how soon they answer",
+        DRIVERS,
+        params.text("q", "Only drivers whose name or class contains this text.", "gpu"),
+        varies="time",
+    ),
+    Endpoint("driver", "/drivers/{name}", "drivers", "One driver", DriverDetail, driver_detail, varies="time"),
+)

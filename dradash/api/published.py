@@ -1,0 +1,44 @@
+"""What pools, slices and devices have in common: their addresses and filters, and how much of something is used."""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import quote
+
+from dradash.api import params
+from dradash.api.schemas import Shape
+from dradash.scheduling.structured.ledger import CounterUse
+
+NAMED: Final = 20  # nodes, holders and pods that a row names
+DRIVER: Final = params.text("driver", "Only of this driver.", "gpu.example.com")
+
+
+class Use(Shape, frozen=True):
+    """A shared counter (of a counterSet) or a device's capacity (counterSet is ""). share: from 0 to 1.
+
+    error: why it cannot be told, null else.
+    """
+
+    counter_set: str
+    name: str
+    used: str
+    total: str
+    share: float
+    error: str | None
+
+
+def use(of: CounterUse) -> Use:
+    return Use(
+        counter_set=of.counter_set,
+        name=of.name,
+        used=of.used,
+        total=of.total,
+        share=round(of.share, 4),
+        error=of.wrong or None,
+    )
+
+
+def address(section: str, id_: tuple[str, ...]) -> str:
+    """A pool's name may have slashes; they stay."""
+    driver, pool, *device = id_
+    return f"/{section}/{quote(driver, '')}/{quote(pool)}" + "".join(f"/{quote(d, '')}" for d in device)
