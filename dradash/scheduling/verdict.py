@@ -46,7 +46,7 @@ POINTS: Final = (
     "PostBind",
     "Unreserve",  # follows whichever of the three before it refused
 )
-STRUCTURED_POINTS: Final = ("PreEnqueue", "PreFilter", "Filter", "PostFilter", "Score", *POINTS[4:])
+STRUCTURED_POINTS: Final = ("PreEnqueue", "PreFilter", "Filter", "PostFilter", "PreScore", "Score", *POINTS[5:])
 
 
 class Base(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
