@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
-from tests import build
+from tests import build, builddevices, pages
 from tests.browser.conftest import Site
 from tests.scene import Scene
 
@@ -37,7 +37,24 @@ STICKS_OUT = """() => [...document.querySelectorAll('body *')].filter(e => e.che
   .slice(0, 5).map(e => `${e.parentElement.className} > ${e.tagName} ${e.className}`)"""
 # Names that are on more than one line.
 CUT = """() => [...document.querySelectorAll('.fits > a')]
-  .filter(a => a.getClientRects().length > 1).map(a => a.textContent)"""
+  .filter(a => new Set([...a.getClientRects()].map(box => Math.round(box.top))).size > 1).map(a => a.textContent)"""
+# Words that go on in the next line: all in heads, elsewhere what is neither a name nor longer than English words are.
+BROKEN = r"""() => {
+  const found = [], texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
+  for (let text = texts.nextNode(); text; text = texts.nextNode()) {
+    const at = text.parentElement
+    if (!at.checkVisibility() || at.closest('.sr, script, svg, pre')) continue
+    for (const word of text.data.matchAll(/\S+/g)) {
+      if (!at.closest('thead, .sections, .point h3') && !/^[("]?[A-Za-z]{1,13}[)",.:;]*$/.test(word[0])) continue
+      const range = document.createRange()
+      range.setStart(text, word.index)
+      range.setEnd(text, word.index + word[0].length)
+      const tops = [...range.getClientRects()].filter(box => box.width).map(box => Math.round(box.top))
+      if (new Set(tops).size > 1) found.push(word[0])
+    }
+  }
+  return found
+}"""
 # Pieces of a name, between the places where it may be broken, that are on more than one line.
 PIECES = """() => [...document.querySelectorAll('.rows tbody th a')].flatMap(a => [...a.childNodes]).filter(piece => {
   const range = document.createRange()
@@ -78,8 +95,9 @@ def test_nothing_sticks_out_and_no_short_name_is_broken(site: tuple[Site, Page])
     made, page = site
     for path in PAGES:
         page.goto(made.url + path)
-        found = {what: page.evaluate(script) for what, script in (("out", OUTSIDE), ("cut", CUT), ("over", COVERED))}
-        assert found == {"out": [], "cut": [], "over": []}, path
+        looks = {"out": OUTSIDE, "cut": CUT, "over": COVERED, "broken": BROKEN}
+        found = {what: page.evaluate(script) for what, script in looks.items()}
+        assert found == {what: [] for what in looks}, path
         assert page.locator("h1, .totals").count(), path
 
 
@@ -178,6 +196,69 @@ def test_the_longest_names_stay_on_the_page(browser: Browser, show: Show, width:
     page.close()
 
 
+def make_structured_scene() -> Scene:
+    """Both generations are served; a pod that the devices do not suffice for, and the scheduler's words on it."""
+    scene = pages.scene()
+    pod = build.pod("short", "ml", claims={"gpu": "too-many"})
+    scene.put(builddevices.claim("too-many", "ml", builddevices.request("gpu", "a100", count=8)), pod)
+    said = "0/8 nodes are available: 8 cannot allocate all claims. preemption: not helpful for scheduling."
+    scene.put(build.event(pod, said))
+    return scene
+
+
+@pytest.mark.parametrize("width", [390, 1366])
+def test_no_word_is_broken_on_any_page(browser: Browser, show: Show, width: int) -> None:
+    site = show(make_structured_scene())
+    page = site.open(browser, "/", viewport={"width": width, "height": 800})
+    broken = {}
+    for path in (*(line.path for line in pages.served()), "/ns/ml/pods/short"):
+        page.goto(site.url + path)
+        if words := page.evaluate(BROKEN):
+            broken[path] = words
+    assert broken == {}
+    assert page.locator(".clauses tbody th").count() == 1
+    page.close()
+
+
+def test_all_sections_of_both_generations_are_in_sight_and_reached_by_tab(browser: Browser, show: Show) -> None:
+    site = show(make_structured_scene())
+    page = site.open(browser, "/pods", viewport={"width": 1366, "height": 800})
+    links = page.locator(".sections a")
+    assert links.count() == 12
+    for width in (761, 1024, 1366, 1920):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.locator(".sections").evaluate("e => e.scrollWidth - e.clientWidth") <= 0, width
+        for link in links.all():
+            expect(link).to_be_in_viewport(ratio=1)
+    page.set_viewport_size({"width": 1366, "height": 800})
+    assert len({link.bounding_box()["y"] for link in links.all()}) == 1  # type: ignore[index]  # they are visible
+    links.first.focus()
+    for label in links.all_text_contents():
+        assert page.evaluate("document.activeElement.textContent") == label
+        page.keyboard.press("Tab")
+    page.close()
+
+
+def test_all_sections_are_links_that_are_in_sight_without_javascript(browser: Browser, show: Show) -> None:
+    site = show(make_structured_scene())
+    page = browser.new_context(java_script_enabled=False, viewport={"width": 1366, "height": 800}).new_page()
+    page.goto(f"{site.url}/pods")
+    page.locator(".sections a").last.click()
+    expect(page).to_have_url(f"{site.url}/changes")
+    page.context.close()
+
+
+@pytest.mark.parametrize("pod", ["train", "short"])
+def test_all_extension_points_are_in_one_row(browser: Browser, show: Show, pod: str) -> None:
+    site = show(make_structured_scene())
+    page = site.open(browser, f"/ns/ml/pods/{pod}", viewport={"width": 1366, "height": 800})
+    points = page.locator(".point")
+    assert points.count() == {"train": 9, "short": 10}[pod]
+    assert len({point.bounding_box()["y"] for point in points.all()}) == 1  # type: ignore[index]  # they are visible
+    assert page.locator(".pipeline").evaluate("e => e.scrollWidth - e.clientWidth") <= 0
+    page.close()
+
+
 def test_the_current_section_is_to_be_seen(browser: Browser, show: Show) -> None:
     site = show(make_scene())
     page = site.open(browser, "/changes", viewport={"width": 390, "height": 800})
@@ -197,4 +278,23 @@ def test_everything_on_a_wall_screen_grows_alike(browser: Browser, show: Show) -
     page.goto(f"{site.url}/pods?kiosk=1")
     assert page.evaluate(sizes) == [size * 1.25 for size in plain]
     assert page.evaluate(OUTSIDE) == []
+    page.close()
+
+
+def test_a_chosen_theme_and_the_systems_are_the_same_colours_and_paper_is_white(browser: Browser, show: Show) -> None:
+    site = show(make_scene())
+    page = site.open(browser, "/claims", viewport={"width": 1366, "height": 800})
+    colours = """() => ['body', '.card', '.chip', '.rows a'].map(s => getComputedStyle(document.querySelector(s)))
+      .flatMap(style => [style.color, style.backgroundColor])"""
+    seen = {}
+    for theme, other in (("light", "dark"), ("dark", "light")):
+        page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]  # one of its literals
+        page.evaluate("delete document.documentElement.dataset.theme")
+        seen[theme] = page.evaluate(colours)
+        page.emulate_media(color_scheme=other)  # type: ignore[arg-type]
+        page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
+        assert page.evaluate(colours) == seen[theme], theme
+    assert not set(seen["light"]) & (set(seen["dark"]) - {"rgba(0, 0, 0, 0)"})
+    page.emulate_media(media="print")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     page.close()

@@ -6,7 +6,7 @@ from dradash.web.templatetags.dradash import SHORT, broken, fits, words_of
 
 
 def test_a_short_name_stays_whole() -> None:
-    assert broken("gpu.example.com") == "gpu.example.com"
+    assert broken("ml/train-gpu") == "ml/train-gpu"
     assert fits("gpu.example.com") == ' class="fits"'
     assert fits("n" * SHORT)
 

@@ -10,9 +10,9 @@ from dradash.scheduling import nodeset
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.doctor.negotiations import id_of
 from dradash.scheduling.status import Code
-from dradash.scheduling.verdict import Choice, ClaimRef, HintNote, Outcome, Step, Verdict
+from dradash.scheduling.verdict import POINTS, STRUCTURED_POINTS, Choice, ClaimRef, HintNote, Outcome, Step, Verdict
 from dradash.store.model import HistoryEntry
-from dradash.web.presenters import claim, kubectl, nodes, pod
+from dradash.web.presenters import claim, kubectl, nodes, pod, steps
 from tests import build
 from tests.unit.test_presenters_lists import World
 
@@ -208,3 +208,11 @@ def test_a_claim_that_is_gone_is_shown_as_it_was() -> None:
     facts = claim.gather(World(), "default/c", entry(9.0, build.claim("c"), "DELETED"))
     assert facts is not None
     assert claim.present(facts, []).gone == 9.0
+
+
+def test_the_points_of_both_generations_are_in_the_frameworks_order_and_each_says_what_it_is_for() -> None:
+    order = list(steps.PURPOSE)
+    for points in (POINTS, STRUCTURED_POINTS):
+        before_binding = [p for p in points if p not in ("Unreserve", "PreBind", "PostBind")]
+        assert before_binding == [p for p in order if p in before_binding]
+    assert set(STRUCTURED_POINTS) - set(POINTS) == {"Score"}

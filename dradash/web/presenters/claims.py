@@ -167,7 +167,7 @@ def present(world: World, query: Query) -> ClaimsView:
             *(heads[n] for n in ("ns", "claim", "state", "class", "driver")),
             unsorted,
             heads["reserved"],
-            Column("Owner"),
+            Column("Owner", css="off-wall"),
             heads["created"],
         ),
         rows=tuple(_row(i, cluster) for i in shown),

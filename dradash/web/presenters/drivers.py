@@ -98,10 +98,10 @@ SORTINGS: Final = (
     Sorting("owed", "Owed", lambda i: -len(i.debts), "num", True),
     Sorting("p50", "p50", lambda i: -(i.record.p50 or 0.0), "num", True),
     Sorting("p95", "p95", lambda i: -(i.record.p95 or 0.0), "num", True),
-    Sorting("last", "Last", lambda i: -(i.record.last_took or 0.0), "num", True),
+    Sorting("last", "Last", lambda i: -(i.record.last_took or 0.0), "num off-wall", True),
     Sorting("refusals", "Refusals", lambda i: -i.record.refusals, "num", True),
     Sorting("rate", "Allocations a minute", lambda i: -i.record.per_minute, "num", True),
-    Sorting("claims", "Claims", lambda i: -sum(i.claims.values()), "num", True),
+    Sorting("claims", "Claims", lambda i: -sum(i.claims.values()), "num off-wall", True),
 )
 _SHOWN: Final = ("driver", "silent", "owed", "p50", "p95", "last", "refusals", "rate", "claims")
 
@@ -119,7 +119,7 @@ def present(world: World, stats: DriverStats, query: Query, now: float, waits: S
     heads = dict(zip((s.name for s in SORTINGS), columns(query, SORTINGS), strict=True))
     first, *others = (heads[n] for n in _SHOWN)
     return DriversView(
-        columns=(first, Column("State"), Column("Classes"), *others, Column("Allocations, 30 min")),
+        columns=(first, Column("State"), Column("Classes", css="off-wall"), *others, Column("Allocations, 30 min")),
         rows=tuple(_row(i, stats, now) for i in shown),
         pager=pager,
         known=len(known),

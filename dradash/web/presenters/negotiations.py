@@ -87,7 +87,7 @@ SORTINGS: Final = (
     Sorting("pod", "Pod", lambda t: t.key.split("/")[-1]),
     Sorting("state", "State", lambda t: _ORDER[t.state]),
     Sorting("actor", "Must act", lambda t: t.moves[0].actor if t.moves else ""),
-    Sorting("proposed", "Proposed", lambda t: len(t.context.spec.potential_nodes), "num"),
+    Sorting("proposed", "Proposed", lambda t: len(t.context.spec.potential_nodes), "num off-wall"),
     Sorting("selected", "Selected", lambda t: t.context.spec.selected_node),
 )
 
@@ -101,7 +101,7 @@ def present(world: World, query: Query, waits: Since, now: float) -> TalksView:
         filters=_filters(talks, query),
         columns=(
             *(heads[n] for n in ("ns", "pod", "state", "actor", "silent", "proposed", "selected")),
-            Column("Answers", css="num"),
+            Column("Answers", css="num off-wall"),
             Column("Broken rules"),
         ),
         rows=tuple(_row(t, now) for t in shown),

@@ -22,6 +22,7 @@ PURPOSE: Final = {
     "Filter": "Which nodes fit?",
     "PostFilter": "No node fits: can something be freed?",
     "PreScore": "Which nodes are proposed to the drivers?",
+    "Score": "Which of the nodes that fit is best?",
     "Reserve": "Take a node, or wait for the drivers",
     "Unreserve": "Give back what was taken",
     "PreBind": "Reserve the claims for the pod",

@@ -21,6 +21,7 @@ register = template.Library()
 
 _PLAIN_NAME: Final = re.compile(r"[a-z0-9.-]+")
 SHORT: Final = 24  # characters of a name that have room beside its label at 390 px
+WHOLE: Final = 12  # characters of a name that have room in the narrowest column of a wall screen
 UNITS: Final = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
 
 
@@ -147,7 +148,7 @@ def chip(value: Chip, big: bool = False) -> SafeString:
 def actor(value: Actor | None) -> SafeString:
     if not value:
         return mark_safe('<span class="muted">unknown</span>')
-    names = format_html_join("", " <code>{}</code>", ((name,) for name in value.names[:3]))
+    names = format_html_join("", " <code>{}</code>", ((broken(name),) for name in value.names[:3]))
     more = " …" if len(value.names) > 3 else ""
     return format_html(
         '<span class="actor" title="{}">{}<b>{}</b>{}{}</span>', value.what, icon(value.icon), value.who, names, more
@@ -174,8 +175,8 @@ def fits(name: str) -> SafeString | str:
 @register.filter
 @lru_cache(maxsize=4096)
 def broken(name: str) -> SafeString | str:
-    """A long name that may go on a new line after each dot, slash or hyphen; escaped."""
-    if len(name) <= SHORT:
+    """A name that may go on a new line after each dot, slash or hyphen; escaped. In a cell that `fits` it does not."""
+    if len(name) <= WHOLE:
         return name
     return mark_safe(re.sub(r"([./-])(?=.)", r"\1<wbr>", escape(name)))  # noqa: S308 - escaped
 
