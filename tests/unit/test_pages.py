@@ -48,7 +48,8 @@ def get(path: str, *statuses: int, **more: Any) -> str:
 def text_of(page: str) -> str:
     """What a reader reads in the middle of the page."""
     main = page[page.index("<main") : page.index("</main>")]
-    return html_module.unescape(" ".join(re.sub(r"<[^>]+>", " ", main).split()))
+    whole = main.replace("<wbr>", "")  # where a name may break, not where it ends
+    return html_module.unescape(" ".join(re.sub(r"<[^>]+>", " ", whole).split()))
 
 
 @by_path

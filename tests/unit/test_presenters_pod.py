@@ -211,8 +211,8 @@ def test_a_claim_that_is_gone_is_shown_as_it_was() -> None:
 
 
 def test_the_points_of_both_generations_are_in_the_frameworks_order_and_each_says_what_it_is_for() -> None:
-    order = list(steps.PURPOSE)
-    for points in (POINTS, STRUCTURED_POINTS):
-        before_binding = [p for p in points if p not in ("Unreserve", "PreBind", "PostBind")]
-        assert before_binding == [p for p in order if p in before_binding]
+    for points, purpose in ((POINTS, steps.PURPOSE), (STRUCTURED_POINTS, steps.STRUCTURED_PURPOSE)):
+        assert set(points) == set(purpose)
+    before_binding = [p for p in STRUCTURED_POINTS if p not in ("Unreserve", "PreBind", "PostBind")]
+    assert before_binding == ["PreEnqueue", "PreFilter", "Filter", "PostFilter", "PreScore", "Score", "Reserve"]
     assert set(STRUCTURED_POINTS) - set(POINTS) == {"Score"}

@@ -22,7 +22,6 @@ PURPOSE: Final = {
     "Filter": "Which nodes fit?",
     "PostFilter": "No node fits: can something be freed?",
     "PreScore": "Which nodes are proposed to the drivers?",
-    "Score": "Which of the nodes that fit is best?",
     "Reserve": "Take a node, or wait for the drivers",
     "Unreserve": "Give back what was taken",
     "PreBind": "Reserve the claims for the pod",
@@ -30,7 +29,7 @@ PURPOSE: Final = {
 }
 STRUCTURED_PURPOSE: Final = PURPOSE | {
     "PreScore": "Prepare the scores",
-    "Score": "Which of the nodes are best?",
+    "Score": "Which of the nodes that fit is best?",
     "Reserve": "Take a node, and devices on it",
     "PreBind": "Allocate the claims and reserve them for the pod",
 }
