@@ -106,6 +106,20 @@ async def test_a_crash_is_one_line_with_name_exit_code_last_words_and_advice() -
     assert "judge | no such queue" in run.log.getvalue()
 
 
+async def test_a_log_line_never_comes_between_a_printed_line_and_its_end() -> None:
+    code = (
+        "import sys\n"
+        "for n in range(200):\n"
+        "    sys.stdout.write('said'); sys.stdout.flush(); sys.stderr.write('logged\\n'); sys.stderr.flush()\n"
+        "    sys.stdout.write('\\n'); sys.stdout.flush()\n"
+    )
+    run = Run([python("cluster", code)])
+    with pytest.raises(StartError):
+        await run.supervisor.run(lambda: None)
+    lines = [line for line in run.log.getvalue().splitlines() if line.startswith("cluster")]
+    assert sorted(lines) == ["cluster | logged"] * 200 + ["cluster | said"] * 200
+
+
 async def test_a_child_that_is_killed_while_running_is_named_with_the_signal() -> None:
     run = Run([python("redis", f"import os; os.kill(os.getpid(), 9)\n{SLEEPER}")])
     with pytest.raises(StartError, match=r"redis ended by itself .* \(killed by SIGKILL\)"):

@@ -99,4 +99,4 @@ def _fail(error: Exception) -> NoReturn:
 
 
 def say(line: str) -> None:
-    print(line, flush=True)  # noqa: T201 - its output
+    print(line + "\n", end="", flush=True)  # noqa: T201 - its output; in one piece, as others write there too
