@@ -16,6 +16,7 @@ from dradash.kinds.registry import KINDS
 from dradash.sim.actors import Actor, Clock
 from dradash.sim.apierrors import ApiError
 from dradash.sim.apiserver import APIServer
+from dradash.sim.events import as_core_event
 
 log = logging.getLogger(__name__)
 
@@ -59,6 +60,8 @@ class Player:
 
     def play(self, row: Row) -> None:
         """Raises ApiError for an object that no API server could have sent."""
+        if row.kind == "events":
+            row = _with_core_events(row)
         if not self._serves(row):
             version = row.object.get("apiVersion", "")
             what = f"{row.kind} ({version})" if version else row.kind
@@ -93,6 +96,17 @@ class Player:
             raise ApiError(400, "BadRequest", f"one of the {kind} has no name")
         own = {k: v for k, v in metadata.items() if k != "resourceVersion"}
         self._server.replay(kind, type_, {**obj, "metadata": own})
+
+
+def _with_core_events(row: Row) -> Row:
+    """Events of events.k8s.io/v1 as core/v1 has them: API servers serve the same ones in both groups."""
+    if row.object.get("apiVersion") != "events.k8s.io/v1" or not isinstance(row.object.get("items", []), list):
+        return row
+    items = row.object.get("items")
+    if items is None:
+        return Row(row.t, row.kind, row.type, as_core_event(row.object))
+    core = [as_core_event(item) if isinstance(item, dict) else item for item in items]
+    return Row(row.t, row.kind, row.type, {**row.object, "apiVersion": "v1", "items": core})
 
 
 def _place(obj: Object) -> tuple[Any, Any]:

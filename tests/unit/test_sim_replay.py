@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from dradash.informer.recording import BadRecording, read
+from dradash.kinds.event import Event
+from dradash.kinds.registry import decode
 from dradash.sim import replay
 from dradash.sim.actors import Clock
 from dradash.sim.apiserver import APIServer
@@ -76,6 +78,37 @@ def test_the_recorded_cluster_ends_as_the_file_does() -> None:
         found = {place(o): comparable(o) for o in server.list(kind)}
         assert found == {where: comparable(o) for where, o in objects.items()}, kind
     assert len(expected["events"]) > 20
+
+
+def test_events_of_the_newer_group_are_served_as_core_events() -> None:
+    path = RECORDING.with_name("structured-1.36.jsonl")
+    server = APIServer(served(versions=replay.versions(path)), seed=1)
+    play(path, server)
+    recorded_events = at_the_end(path)["events"]
+    found = {place(e): e for e in server.list("events")}
+    assert set(found) == set(recorded_events)
+    assert len(found) > 20
+    for where, event in found.items():
+        was = decode(Event, recorded_events[where])
+        now = decode(Event, event)
+        told = (now.involved_object.uid, now.message, now.reporting_component, now.event_time, now.times)
+        assert told == (was.regarding.uid, was.note, was.reporting_controller, was.event_time, was.times)
+        assert event["apiVersion"] == "v1"
+        assert not {"regarding", "note", "reportingController"} & set(event)
+    assert {e["reason"] for e in found.values()} >= {"FailedScheduling", "Scheduled"}
+
+
+def test_events_that_a_list_brings_are_core_events_too(tmp_path: Path) -> None:
+    event = {
+        "metadata": {"name": "e", "namespace": "team-a"},
+        "regarding": {"kind": "Pod", "name": "p"},
+        "note": "said",
+    }
+    listed = {"kind": "EventList", "apiVersion": "events.k8s.io/v1", "items": [event]}
+    server = APIServer(seed=1)
+    play(write(tmp_path / "r.jsonl", (0.0, "events", "LIST", listed)), server)
+    (found,) = server.list("events")
+    assert (found["involvedObject"]["name"], found["message"], found["apiVersion"]) == ("p", "said", "v1")
 
 
 def test_rows_come_at_their_time_divided_by_the_speed(tmp_path: Path) -> None:
