@@ -123,6 +123,44 @@ def test_rows_come_at_their_time_divided_by_the_speed(tmp_path: Path) -> None:
     assert 0.3 < times["later"] - times["at-once"] < 5.0
 
 
+def test_a_recording_waits_until_everything_is_watched_and_its_first_lists_are_there_before(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "r.jsonl",
+        (0.0, "nodes", "LIST", {"items": [build.node("was-there")]}),
+        (0.0, "nodes", "ADDED", build.node("came")),
+    )
+    server = APIServer(seed=1)
+    actor = Recorded(server, Clock(1e6), path, patience=simworld.PATIENCE)
+    with running([actor]):
+        *early, last = server.resources
+        nodes = server.watch("nodes")
+        while not (found := nodes.drain()[0]):
+            assert nodes.wait(simworld.PATIENCE)
+        assert [e.stored.object["metadata"]["name"] for e in found] == ["was-there"]
+        for plural in early:
+            server.watch(plural)
+        assert not actor.over.is_set()
+        assert len(server.list("nodes")) == 1
+        server.watch(last)
+        assert actor.over.wait(simworld.PATIENCE)
+    assert len(server.list("nodes")) == 2
+
+
+def test_a_recording_that_nobody_watches_is_played_after_a_while_and_a_line_says_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = write(tmp_path / "r.jsonl", (0.0, "nodes", "ADDED", build.node("n")))
+    server = APIServer(seed=1)
+    server.watch("nodes")
+    actor = Recorded(server, Clock(8.0), path, patience=0.1)
+    with caplog.at_level(logging.WARNING), running([actor]):
+        assert actor.over.wait(simworld.PATIENCE)
+    (line,) = [r.getMessage() for r in caplog.records]
+    assert line.startswith("nobody watches pods, ")
+    assert "nodes" not in line
+    assert line.endswith(" after 0 s: the recording is played all the same")
+
+
 def test_a_later_list_replaces(tmp_path: Path) -> None:
     path = write(
         tmp_path / "r.jsonl",
