@@ -165,6 +165,25 @@ async def test_readiness_is_what_the_child_says(tmp_path: Path) -> None:
     assert run.announced == 1
 
 
+def test_a_process_that_has_nothing_left_to_do_ends_with_its_last_words_and_frees_nothing() -> None:
+    code = """
+import atexit
+from dradash import lifecycle
+class Heap:
+    def __del__(self):
+        print("freed")
+heap = Heap()
+atexit.register(print, "freed")
+print("last words")
+lifecycle.end()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=Path(__file__).parents[2], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "last words\n"
+    assert done.stderr == ""
+
+
 def test_children_die_with_a_supervisor_that_is_killed(tmp_path: Path) -> None:
     marker = f"marker-{os.getpid()}-{tmp_path.name}"
     ready = tmp_path / "ready"

@@ -11,7 +11,7 @@ from typing import Any, Final, NoReturn
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from dradash import log
+from dradash import lifecycle, log
 from dradash.informer.recording import BadRecording
 from dradash.kinds.registry import CLASSIC
 from dradash.management import arguments
@@ -79,6 +79,7 @@ class Command(BaseCommand):
             )
         except (PortTaken, OSError) as error:
             _fail(error)
+        lifecycle.end()
 
 
 def _actors(options: dict[str, Any]) -> tuple[Actors, tuple[str, ...]]:
