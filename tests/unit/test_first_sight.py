@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
 import pytest
+from django.template.loader import render_to_string
 
 from dradash.kinds import deviceclaim
 from dradash.kinds.claim import ResourceClaim
@@ -201,3 +203,20 @@ def test_how_long_a_negotiation_took_leaves_out_one_that_was_there_at_first_sigh
         allocated = claim(allocation=build.allocation("node-1"))
         stats.claim_changed(first + 15, claim(), allocated, GPU, {"default/pod": "gpu"})
         assert stats.summary(GPU, LATER * 2).durations == durations
+
+
+# --- shown -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_page_says_by_when_and_links_to_moments_that_the_model_knows() -> None:
+    life = claim_turns(LATER, None, claim(allocation=build.allocation("node-0")), driver=GPU)
+    page = text(render_to_string("claim/_history.html", {"view": {"life": list(life)}, "moment": LATER}))
+    assert "06:56:46 claim is created 7h ago" in page
+    assert f"by 13:56:46 {GPU} had allocated by then; when is not known" in page
+    links = render_to_string("claim/_history.html", {"view": {"life": list(claim_turns(LATER, None, claim()))}})
+    assert "at=2026-11-30T13:56:46" in links
+    assert "at=2026-11-30T06:56:46" not in links
+
+
+def text(html: str) -> str:
+    return " ".join(re.sub(r"<[^>]+>", " ", html).split())
