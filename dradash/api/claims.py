@@ -29,7 +29,7 @@ from dradash.scheduling.claimfacts import (
     state_of,
 )
 from dradash.scheduling.classic.claimstate import ClaimState
-from dradash.scheduling.classic.negotiation import Turn
+from dradash.scheduling.classic.turns import Turn
 from dradash.scheduling.cluster import Cluster, claim_keys
 from dradash.scheduling.nodetable import InvalidSelector
 from dradash.store.replica import Applied
@@ -84,7 +84,10 @@ class ClaimRow(Shape, frozen=True):
 
 
 class TurnBody(Shape, frozen=True):
-    """One move. claim: the pod's name for it. took: seconds from when it could have been made, null: not known."""
+    """One move. claim: the pod's name for it. took: seconds from when it could have been made, null: not known.
+
+    found: it had happened by `at`, when dradash first saw the object; when it happened is not known.
+    """
 
     at: str | None
     actor: str
@@ -93,6 +96,7 @@ class TurnBody(Shape, frozen=True):
     claim: str
     nodes: tuple[str, ...]
     took: float | None
+    found: bool = False
 
 
 class ClaimDetail(Shape, frozen=True):
@@ -229,7 +233,14 @@ CLAIMS: Final = Listing(
 
 def turn(of: Turn) -> TurnBody:
     return TurnBody(
-        at=time_of(of.at), actor=of.actor, kind=str(of.kind), text=of.text, claim=of.claim, nodes=of.nodes, took=of.took
+        at=time_of(of.at),
+        actor=of.actor,
+        kind=str(of.kind),
+        text=of.text,
+        claim=of.claim,
+        nodes=of.nodes,
+        took=of.took,
+        found=of.found,
     )
 
 

@@ -7,6 +7,7 @@ is a relist and replaces what the kind had. Kinds that we do not know are passed
 
 from __future__ import annotations
 
+import codecs
 import errno
 import gzip
 import math
@@ -58,6 +59,8 @@ def read(path: Path | str) -> Iterator[Row]:
                 raise BadRecording(f"{path}:{number}: the gzip data are broken: {error}") from error
             if line is None:
                 return
+            if number == 1:
+                line = line.removeprefix(codecs.BOM_UTF8)
             if line.strip():
                 yield _row(line, f"{path}:{number}")
 

@@ -18,3 +18,11 @@ def speed(raw: str) -> float:
     if not 0 < number <= 100_000:
         raise ArgumentTypeError("use a number above 0, at most 100000")
     return number
+
+
+def duration(raw: str) -> float:
+    """Seconds, an hour at most."""
+    number = float(raw)
+    if not 0 <= number <= 3600:
+        raise ArgumentTypeError("use a number of seconds from 0 to 3600")
+    return number

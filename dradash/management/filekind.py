@@ -7,7 +7,7 @@ import json
 import re
 import zlib
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 RECORDING: Final = "a recording (by `record`)"
 VECTORS: Final = "vectors (questions to the real plugin with its answers)"
@@ -35,16 +35,19 @@ def expect(path: Path, wanted: str) -> None:
 
 
 def looks_like(path: Path) -> str:
-    """By the first line that is not empty, of a plain or gzip file. Raises OSError, EOFError and zlib.error."""
+    """By the first line that is not empty, of a plain or gzip file; one that breaks off later is what its start is.
+
+    Raises OSError, EOFError and zlib.error.
+    """
     with path.open("rb") as file:
         zipped = file.read(2) == b"\x1f\x8b"
     with gzip.open(path, "rb") if zipped else path.open("rb") as file:
-        head = file.read(_HEAD)
+        head = _head(file)
     if not head.strip():
         return "an empty file"
     if b"\0" in head:
         return "binary data"
-    text = head.decode(errors="replace").lstrip()
+    text = head.decode("utf-8-sig", errors="replace").lstrip()
     line = text.partition("\n")[0]
     keys = _keys(line)
     for kind, wanted in _ROWS.items():
@@ -53,6 +56,18 @@ def looks_like(path: Path) -> str:
     if _OBJECTS.search(text) or {"apiVersion", "kind"} & keys:
         return DUMP
     return "other JSON" if _JSON.match(line) else "text that is not JSON"
+
+
+def _head(file: IO[bytes] | gzip.GzipFile) -> bytes:
+    """Line by line: a file that breaks off still tells of what comes before."""
+    head = b""
+    try:
+        while len(head) < _HEAD and (line := file.readline(_HEAD)):
+            head += line
+    except (EOFError, OSError, zlib.error):
+        if not head.strip():
+            raise
+    return head
 
 
 def _keys(line: str) -> set[str]:

@@ -13,6 +13,7 @@ import msgspec
 
 from dradash.kinds.claim import ResourceClaim
 from dradash.kinds.schedulingcontext import PodSchedulingContext
+from dradash.scheduling.classic.turns import is_new
 
 EVENTS: Final = 2000  # of each sort and driver that are kept
 PAIRS: Final = 20_000  # (node, driver) pairs with refusals that are kept
@@ -91,10 +92,15 @@ class _Pair:
 
 
 class _Ask(msgspec.Struct):
-    """A claim of a pod that is negotiated about. owed: asked and not answered since then, 0.0: nothing is owed."""
+    """A claim of a pod that is negotiated about. owed: asked and not answered since then, 0.0: nothing is owed.
+
+    begun, exact: whether `first` and `owed` are when it was asked, and not only when that was first seen.
+    """
 
     first: float
-    owed: float
+    begun: bool
+    owed: float = 0.0
+    exact: bool = False
 
 
 class DriverStats:
@@ -129,7 +135,8 @@ class DriverStats:
         if asked:
             # An answer that was there when the context was first seen took nobody knows how long.
             told = {s.name for s in new.status.resource_claims} if old is None else ()
-            self._ask(at, key, {name: driver for name, driver in drivers.items() if name not in told})
+            exact = old is not None or is_new(at, new)
+            self._ask(at, key, [name for name in drivers if name not in told], exact=exact)
         answered = {s.name: s.unsuitable_nodes for s in before.status.resource_claims}
         for status in new.status.resource_claims:
             driver = drivers.get(status.name)
@@ -155,29 +162,32 @@ class DriverStats:
         for pod, name in users.items():
             ask = self._asks.get(pod, {}).pop(name, None)
             if ask is not None:
-                record.negotiations.append(Took(at, max(0.0, at - ask.first)))
-                if ask.owed:
-                    self._respond(driver, at, ask.owed)
+                if ask.begun:
+                    record.negotiations.append(Took(at, max(0.0, at - ask.first)))
+                self._respond(driver, at, ask)
 
-    def _ask(self, at: float, key: str, drivers: Mapping[str, str]) -> None:
+    def _ask(self, at: float, key: str, names: Sequence[str], *, exact: bool) -> None:
         asks = self._asks.setdefault(key, {})
-        for name in drivers:
-            ask = asks.setdefault(name, _Ask(at, at))
-            ask.owed = ask.owed or at
+        for name in names:
+            ask = asks.setdefault(name, _Ask(at, exact))
+            if not ask.owed:
+                ask.owed, ask.exact = at, exact
 
     def _answer(self, at: float, key: str, name: str, driver: str, refused: set[str]) -> None:
         record = self._of(driver)
         record.moves.add(at)
         ask = self._asks.get(key, {}).get(name)
-        if ask is not None and ask.owed:
-            self._respond(driver, at, ask.owed)
+        if ask is not None:
+            self._respond(driver, at, ask)
             ask.owed = 0.0
         for node in sorted(refused):
             record.refusals.add(at)
             self._refuse(node, driver, Refusal(at, key, name))
 
-    def _respond(self, driver: str, at: float, owed: float) -> None:
-        seconds = max(0.0, at - owed)
+    def _respond(self, driver: str, at: float, ask: _Ask) -> None:
+        if not ask.owed or not ask.exact:
+            return
+        seconds = max(0.0, at - ask.owed)
         self._of(driver).responses.append(Took(at, seconds))
         self.on_response(driver, seconds)
 

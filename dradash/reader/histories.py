@@ -10,7 +10,8 @@ from dradash.kinds.meta import controller_uid
 from dradash.kinds.registry import MalformedObject, decode
 from dradash.kinds.schedulingcontext import PodSchedulingContext
 from dradash.scheduling.claimfacts import AnyClaim, read_claim
-from dradash.scheduling.classic.negotiation import SeenClaim, SeenContext, Turn, claim_turns
+from dradash.scheduling.classic.negotiation import SeenClaim, SeenContext
+from dradash.scheduling.classic.turns import Turn, claim_turns
 from dradash.scheduling.structured.life import device_claim_turns
 from dradash.store.model import HistoryEntry
 
@@ -32,7 +33,7 @@ def claim_life(history: Sequence[HistoryEntry], driver: str) -> list[Turn]:
             was, now = (c if isinstance(c, ResourceClaim) else None for c in (before, claim))
             turns += claim_turns(at, was, now, driver=driver)
         before = claim
-    return turns
+    return sorted(turns, key=lambda t: t.at)  # the first state may hold times of its own
 
 
 def _states(history: Sequence[HistoryEntry]) -> Iterator[tuple[float, AnyClaim | None]]:

@@ -48,6 +48,7 @@ class APIServer:
         self.resources = {r.plural: r for r in (served() if resources is None else resources)}
         self.lock = threading.RLock()
         self.faults = Faults()
+        self.on_watch: Callable[[], None] = lambda: None  # somebody began to watch; called with the lock held
         self.storage = Storage(self.resources.values(), first_revision, history)
         self._now = now
         self._dry = False
@@ -125,7 +126,13 @@ class APIServer:
             if wake is not None:
                 watch.wake = wake
             collection.watchers.add(watch)
+            self.on_watch()
             return watch
+
+    def unwatched(self) -> tuple[str, ...]:
+        """Resources that nobody watches now."""
+        with self.lock:
+            return tuple(plural for plural, c in self.storage.collections.items() if not c.watchers)
 
     # Writing
 

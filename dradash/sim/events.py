@@ -24,6 +24,23 @@ MOST_KNOWN: Final = 4096  # events that a recorder remembers
 _serial = itertools.count(1)
 
 
+# events.k8s.io/v1 -> core/v1, where the names differ: pkg/apis/core and pkg/apis/events/v1/conversion.go of Kubernetes.
+_CORE_NAMES: Final = {
+    "regarding": "involvedObject",
+    "note": "message",
+    "reportingController": "reportingComponent",
+    "deprecatedSource": "source",
+    "deprecatedFirstTimestamp": "firstTimestamp",
+    "deprecatedLastTimestamp": "lastTimestamp",
+    "deprecatedCount": "count",
+}
+
+
+def as_core_event(event: Object) -> Object:
+    """An event of events.k8s.io/v1 as core/v1 shows it."""
+    return {**{_CORE_NAMES.get(name, name): value for name, value in event.items()}, "apiVersion": "v1"}
+
+
 def reference(obj: Object, kind: str, api_version: str) -> Object:
     """ObjectReference to an object as its writer saw it: the resourceVersion is part of it."""
     metadata = obj["metadata"]

@@ -16,6 +16,7 @@ from dradash.kinds.registry import KINDS
 from dradash.sim.actors import Actor, Clock
 from dradash.sim.apierrors import ApiError
 from dradash.sim.apiserver import APIServer
+from dradash.sim.events import as_core_event
 
 log = logging.getLogger(__name__)
 
@@ -59,6 +60,8 @@ class Player:
 
     def play(self, row: Row) -> None:
         """Raises ApiError for an object that no API server could have sent."""
+        if row.kind == "events":
+            row = _with_core_events(row)
         if not self._serves(row):
             version = row.object.get("apiVersion", "")
             what = f"{row.kind} ({version})" if version else row.kind
@@ -95,6 +98,17 @@ class Player:
         self._server.replay(kind, type_, {**obj, "metadata": own})
 
 
+def _with_core_events(row: Row) -> Row:
+    """Events of events.k8s.io/v1 as core/v1 has them: API servers serve the same ones in both groups."""
+    if row.object.get("apiVersion") != "events.k8s.io/v1" or not isinstance(row.object.get("items", []), list):
+        return row
+    items = row.object.get("items")
+    if items is None:
+        return Row(row.t, row.kind, row.type, as_core_event(row.object))
+    core = [as_core_event(item) if isinstance(item, dict) else item for item in items]
+    return Row(row.t, row.kind, row.type, {**row.object, "apiVersion": "v1", "items": core})
+
+
 def _place(obj: Object) -> tuple[Any, Any]:
     metadata = obj.get("metadata")
     return (metadata.get("namespace"), metadata.get("name")) if isinstance(metadata, dict) else (None, None)
@@ -109,36 +123,68 @@ def _is_used(server: APIServer, namespace: Object) -> bool:
 
 
 class Recorded(Actor):
-    """The recording as an actor: row by row, each at its time."""
+    """The recording as an actor: the lists that it begins with at once, then row by row, each at its time.
 
-    def __init__(self, server: APIServer, clock: Clock, path: Path) -> None:
+    patience: seconds (real ones) to wait until each served resource is watched, so that nothing is over before anybody
+    looks. Who watches has listed before.
+    """
+
+    def __init__(self, server: APIServer, clock: Clock, path: Path, *, patience: float = 0.0) -> None:
         super().__init__(server, clock)
         self._path = path
+        self._patience = patience
         self._player = Player(server)
         self._rows: Iterator[Row] = iter(())
         self._row: Row | None = None
-        self._started = 0.0
+        self._started: float | None = None
+        self._deadline = 0.0
         self.over = threading.Event()  # for those who wait: everything has been played
 
     def on_start(self) -> None:
+        self._deadline = self.clock.seconds() + self._patience * self.clock.speed
+        self.server.on_watch = self._wake.set
         self._rows = read(self._path)
-        self._started = self.clock.seconds()
         self._advance()
+        while self._row is not None and self._row.type == "LIST" and self._row.t == 0:
+            self._play(self._row)
 
     def work(self) -> bool:
         row = self._row
-        if row is None:
+        if row is None or not self._begun():
             return False
+        assert self._started is not None  # noqa: S101 - it has begun
         wait = row.t - (self.clock.seconds() - self._started)
         if wait > 0:
             self.later("next", wait, lambda: None)
             return False
+        self._play(row)
+        return True
+
+    def _begun(self) -> bool:
+        if self._started is not None:
+            return True
+        left = self._deadline - self.clock.seconds()
+        unwatched = self.server.unwatched() if self._patience else []
+        if unwatched and left > 0:
+            self.later("watched", left, lambda: None)
+            return False
+        if unwatched:
+            log.warning(
+                "nobody watches %s after %.0f s: the recording is played all the same",
+                ", ".join(unwatched),
+                self._patience,
+            )
+        elif self._patience:
+            log.info("the cluster is watched: the recording begins")
+        self._started = self.clock.seconds()
+        return True
+
+    def _play(self, row: Row) -> None:
         try:
             self._player.play(row)
         except ApiError as error:
             log.warning("%s: at %s s: %s; the row is left out", self._path, row.t, error)
         self._advance()
-        return True
 
     def _advance(self) -> None:
         try:

@@ -62,7 +62,10 @@ def living(server: APIServer, scenario: Scenario, *, speed: float = 1.0, seed: i
 
 
 @contextmanager
-def recorded(server: APIServer, path: Path, *, speed: float = 1.0) -> Iterator[None]:
-    """The recording, `speed` times as fast as it was. What is wrong in the file is logged (see replay.check)."""
-    with running([Recorded(server, Clock(speed), path)]):
+def recorded(server: APIServer, path: Path, *, speed: float = 1.0, patience: float = 0.0) -> Iterator[None]:
+    """The recording, `speed` times as fast as it was. What is wrong in the file is logged (see replay.check).
+
+    patience: seconds to wait for somebody who watches.
+    """
+    with running([Recorded(server, Clock(speed), path, patience=patience)]):
         yield

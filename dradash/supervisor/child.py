@@ -52,38 +52,46 @@ class Child:
         self.ready = asyncio.Event()
         self._say = say
         self._process: asyncio.subprocess.Process | None = None
-        self._pump: asyncio.Task[None] | None = None
-        self._pipe: asyncio.ReadTransport | None = None
+        self._pumps: list[asyncio.Task[None]] = []
+        self._pipes: list[asyncio.ReadTransport] = []
         self._notification: Notification | None = None
 
     async def start(self, cwd: Path) -> None:
         """Raises OSError. Its own session: Ctrl-C on the terminal reaches only the supervisor, which stops in order."""
         if self.spec.notify is not None:
             self._notification = Notification(self.spec.notify)
-        # A pipe of our own: with stdout=PIPE asyncio reports the end only when every grandchild has closed it as well.
-        output, inherited = os.pipe()
+        # Pipes of our own: with stdout=PIPE asyncio reports the end only when every grandchild has closed it as well.
+        # One for each stream: Python's print() writes a line and its end apart, and a log line may come between.
+        pipes = [os.pipe(), os.pipe()]
         try:
             self._process = await asyncio.create_subprocess_exec(
                 *self.spec.argv,
                 cwd=cwd,
                 env={**os.environ, **self.spec.env, lifecycle.NOTIFY_SOCKET: str(self.spec.notify or "")},
                 stdin=asyncio.subprocess.DEVNULL,
-                stdout=inherited,
-                stderr=asyncio.subprocess.STDOUT,
+                stdout=pipes[0][1],
+                stderr=pipes[1][1],
                 start_new_session=True,
                 preexec_fn=lifecycle.die_with(os.getpid()),
                 pass_fds=self.spec.pass_fds,
             )
         except BaseException:
-            os.close(output)
+            for output, _ in pipes:
+                os.close(output)
             raise
         finally:
-            os.close(inherited)
+            for _, inherited in pipes:
+                os.close(inherited)
+        for output, _ in pipes:
+            await self._pump(output)
+
+    async def _pump(self, output: int) -> None:
         reader = asyncio.StreamReader()
         protocol = asyncio.StreamReaderProtocol(reader)
         loop = asyncio.get_running_loop()
-        self._pipe, _ = await loop.connect_read_pipe(lambda: protocol, os.fdopen(output, "rb", buffering=0))
-        self._pump = asyncio.create_task(self._read(reader))
+        pipe, _ = await loop.connect_read_pipe(lambda: protocol, os.fdopen(output, "rb", buffering=0))
+        self._pipes.append(pipe)
+        self._pumps.append(asyncio.create_task(self._read(reader)))
 
     async def is_ready(self) -> bool:
         """One look."""
@@ -91,9 +99,9 @@ class Child:
             return False
         return await self.spec.ready()
 
-    async def _read(self, stdout: asyncio.StreamReader) -> None:
+    async def _read(self, stream: asyncio.StreamReader) -> None:
         rest = b""
-        while data := await stdout.read(LINE_LIMIT):
+        while data := await stream.read(LINE_LIMIT):
             *lines, rest = (rest + data).split(b"\n")
             if len(rest) > LINE_LIMIT:
                 lines, rest = [*lines, rest], b""
@@ -112,9 +120,9 @@ class Child:
         """Wait for its end and its last words; its exit code (negative: the signal)."""
         assert self._process is not None  # noqa: S101 - started
         code = await self._process.wait()
-        if self._pump is not None:
-            # A grandchild may hold the pipe open: do not wait for that.
-            await asyncio.wait([self._pump], timeout=0.5)
+        if self._pumps:
+            # A grandchild may hold a pipe open: do not wait for that.
+            await asyncio.wait(self._pumps, timeout=0.5)
         return code
 
     @property
@@ -160,10 +168,10 @@ class Child:
         if self._process is not None:
             await self._process.wait()
             await self._group_gone()
-        if self._pump is not None:
-            self._pump.cancel()
-        if self._pipe is not None:
-            self._pipe.close()
+        for pump in self._pumps:
+            pump.cancel()
+        for pipe in self._pipes:
+            pipe.close()
         if self._notification is not None:
             self._notification.close()
         return in_time

@@ -20,6 +20,7 @@ STOP_USERS, STOP_CLUSTER, STOP_REDIS = range(3)
 DEMO: Final = "demo"
 # Nothing is ever sent to the queue: a Celery worker must have one, and the watch worker must not get tasks.
 WATCH: Final = ("-Q", "watch", "--watch", "-P", "solo")
+AWAIT_WATCH: Final = 60  # seconds until a recording is played though nobody watches; see supervisor.run.READY_TIMEOUT
 REPORT: Final = "Start again with DRADASH_DEBUG=1 to see more."
 
 
@@ -110,7 +111,7 @@ def _cluster(options: Options, workdir: Path, shared: Mapping[str, str]) -> Spec
     kubeconfig = workdir / "kubeconfig"
     what: tuple[str, ...] = ("--scenario", options.scenario, "--seed", str(options.seed))
     if options.replay:
-        what = ("--replay", options.replay)
+        what = ("--await-watch", str(AWAIT_WATCH), "--replay", options.replay)
     return Spec(
         name="cluster",
         argv=(

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from dradash.supervisor.plan import STOP_CLUSTER
+from dradash.supervisor.run import STOP_TIMEOUTS
 from tests.acceptance.processes import ROOT, until
 from tests.acceptance.simcluster import Kubectl
 
@@ -48,6 +50,20 @@ def test_a_recording_is_played_and_stays(tmp_path: Path) -> None:
         kubectl = Kubectl(tmp_path, config)
         until(lambda: "silent" in kubectl("get", "pods", "-n", "team-b"), 20, "the last pod")
         assert "node-5" in kubectl("get", "pods", "-n", "team-b", "-o", "wide")
+
+
+def test_what_the_scheduler_said_in_events_of_the_newer_group_is_there_for_kubectl(tmp_path: Path) -> None:
+    config = tmp_path / "kubeconfig"
+    with sim(config, "--replay", str(RECORDING.with_name("structured-1.36.jsonl")), "--speed", "10000"):
+        kubectl = Kubectl(tmp_path, config)
+        until(lambda: "Successfully assigned ops/monitor to node-0" in kubectl("get", "events", "-A"), 20, "an event")
+        until(lambda: "FailedScheduling" in kubectl("describe", "pod", "dreamer", "-n", "team-a"), 20, "a refusal")
+
+
+def test_a_large_cluster_ends_as_soon_as_it_is_told(tmp_path: Path) -> None:
+    with sim(tmp_path / "kubeconfig", "--scenario", "large") as process:
+        process.send_signal(signal.SIGTERM)
+        process.wait(STOP_TIMEOUTS[STOP_CLUSTER])
 
 
 def test_a_scenario_of_structured_parameters_serves_their_kinds(tmp_path: Path) -> None:

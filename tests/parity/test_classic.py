@@ -16,7 +16,6 @@ from django.core.management.base import CommandError
 from dradash.scheduling.classic.vectors import answer
 from dradash.scheduling.parity import check
 
-VECTOR = b'{"id": "a", "input": {}, "expected_any_of": [{}]}\n'
 OWN = Path(__file__).parent / "data" / "classic.jsonl.gz"
 
 
@@ -52,19 +51,59 @@ def test_a_wrong_answer_is_shown_as_a_diff_and_fails(tmp_path: Path) -> None:
     assert out.getvalue().endswith("0 passed, 1 failed\n")
 
 
+def run_parity(path: Path) -> tuple[int, list[str]]:
+    out = io.StringIO()
+    with pytest.raises(SystemExit) as ended:
+        call_command("parity", str(path), stdout=out)
+    return int(str(ended.value.code)), out.getvalue().splitlines()
+
+
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("line", "message"),
     [
-        (VECTOR + b"not json\n", ":2: not JSON"),
-        (VECTOR + b"[1]\n", ":2: a vector is a JSON object"),
-        (b"\x1f\x8bxx", "cannot read"),
+        (b"not json", "not JSON: Expecting value"),
+        (b"[1]", "a vector is a JSON object"),
+        (b'{"id": "\xff"}', "not JSON: 'utf-8' codec can't decode"),
     ],
 )
-def test_a_broken_file_is_named_with_its_line(tmp_path: Path, content: bytes, message: str) -> None:
+def test_a_broken_line_is_named_counts_as_failed_and_hides_no_other(tmp_path: Path, line: bytes, message: str) -> None:
+    vector = json.dumps(rows(OWN)[0]).encode() + b"\n"
     broken = tmp_path / "broken.jsonl"
-    broken.write_bytes(content)
-    with pytest.raises(CommandError, match=message):
-        call_command("parity", str(broken), stdout=io.StringIO())
+    broken.write_bytes(vector + line + b"\n" + vector)
+    code, lines = run_parity(broken)
+    assert code == 1
+    assert lines[0].startswith(f"{broken}:2: {message}")
+    assert lines[1:] == ["2 passed, 1 failed"]
+
+
+def test_of_a_gzip_file_that_breaks_off_the_counts_so_far_are_kept(tmp_path: Path) -> None:
+    cut = tmp_path / "cut.jsonl.gz"
+    cut.write_bytes(OWN.read_bytes()[:20_000])
+    code, lines = run_parity(cut)
+    assert code == 1
+    assert lines[0].endswith(
+        "cannot read it from here on: Compressed file ended before the end-of-stream marker was reached"
+    )
+    passed = int(lines[0].removeprefix(f"{cut}:").partition(":")[0]) - 1
+    assert passed > 10
+    assert lines[1:] == [f"{passed} passed, 1 failed"]
+
+
+def test_a_small_file_that_breaks_off_is_known_for_vectors(tmp_path: Path) -> None:
+    cut = tmp_path / "cut.jsonl.gz"
+    vectors = "".join(json.dumps(row) + "\n" for row in rows(OWN)[:20])
+    cut.write_bytes(gzip.compress(vectors.encode())[:-10])
+    code, lines = run_parity(cut)
+    assert (code, len(lines)) == (1, 2)
+    assert lines[1].endswith(" passed, 1 failed")
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_vector(tmp_path: Path) -> None:
+    marked = tmp_path / "marked.jsonl"
+    marked.write_text("\ufeff" + json.dumps(rows(OWN)[0]) + "\n", encoding="utf-8")
+    out = io.StringIO()
+    call_command("parity", str(marked), stdout=out)
+    assert out.getvalue() == "1 passed, 0 failed\n"
 
 
 def test_a_recording_is_named_as_that_and_no_vector_is_run() -> None:

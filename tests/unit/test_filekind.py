@@ -24,6 +24,8 @@ LONG = json.dumps({"t": 0, "kind": "pods", "type": "LIST", "object": {"items": [
         (gzip.compress(LONG.encode()), RECORDING),
         ((DATA / "classic.jsonl.gz").read_bytes(), VECTORS),
         ((DATA / "structured.jsonl.gz").read_bytes(), VECTORS),
+        (b"\xef\xbb\xbf" + (DATA / "classic-1.30.jsonl").read_bytes(), RECORDING),
+        (gzip.compress(LONG.encode() + b"\n{}\n")[:-9], RECORDING),  # breaks off
         (b"apiVersion: v1\nkind: List\nitems: []\n", DUMP),
         (b'{\n    "apiVersion": "v1",\n    "items": []}', DUMP),
         (b'{"kind":"List","apiVersion":"v1"}', DUMP),

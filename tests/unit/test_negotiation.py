@@ -10,7 +10,8 @@ import msgspec
 from dradash.kinds.claim import ResourceClaim
 from dradash.kinds.registry import decode
 from dradash.kinds.schedulingcontext import PodSchedulingContext
-from dradash.scheduling.classic.negotiation import Negotiation, SeenClaim, SeenContext, TurnKind, claim_turns, negotiate
+from dradash.scheduling.classic.negotiation import Negotiation, SeenClaim, SeenContext, negotiate
+from dradash.scheduling.classic.turns import TurnKind, claim_turns
 from tests import build
 
 POD = build.pod(claims={"gpu": "gpu-claim", "nic": "nic-claim"})

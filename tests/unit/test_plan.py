@@ -86,7 +86,7 @@ def test_scenario_seed_and_recording_reach_the_simulated_cluster() -> None:
     demo = planned(demo=True, scenario="two-drivers", seed=7)["cluster"].argv
     assert demo[-4:] == ("--scenario", "two-drivers", "--seed", "7")
     replay = planned(replay="/r.jsonl", speed=4.0)["cluster"].argv
-    assert replay[-4:] == ("--speed", "4.0", "--replay", "/r.jsonl")
+    assert replay[-6:] == ("--speed", "4.0", "--await-watch", "60", "--replay", "/r.jsonl")
 
 
 def test_only_the_web_server_inherits_the_socket() -> None:

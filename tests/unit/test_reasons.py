@@ -25,8 +25,8 @@ from dradash.scheduling.classic import awaiting, plugin
 from dradash.scheduling.classic import hints as classic_hints
 from dradash.scheduling.classic.claimstate import MISSING, UNREADABLE, ClaimState
 from dradash.scheduling.classic.invariants import InvariantCode
-from dradash.scheduling.classic.negotiation import TurnKind
 from dradash.scheduling.classic.standing import Sign
+from dradash.scheduling.classic.turns import TurnKind
 from dradash.scheduling.doctor.finding import Severity
 from dradash.scheduling.doctor.rules import RULES
 from dradash.scheduling.generation import Generation

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from dradash.informer.recording import BadRecording, read
+from dradash.kinds.event import Event
+from dradash.kinds.registry import decode
 from dradash.sim import replay
 from dradash.sim.actors import Clock
 from dradash.sim.apiserver import APIServer
@@ -78,6 +80,37 @@ def test_the_recorded_cluster_ends_as_the_file_does() -> None:
     assert len(expected["events"]) > 20
 
 
+def test_events_of_the_newer_group_are_served_as_core_events() -> None:
+    path = RECORDING.with_name("structured-1.36.jsonl")
+    server = APIServer(served(versions=replay.versions(path)), seed=1)
+    play(path, server)
+    recorded_events = at_the_end(path)["events"]
+    found = {place(e): e for e in server.list("events")}
+    assert set(found) == set(recorded_events)
+    assert len(found) > 20
+    for where, event in found.items():
+        was = decode(Event, recorded_events[where])
+        now = decode(Event, event)
+        told = (now.involved_object.uid, now.message, now.reporting_component, now.event_time, now.times)
+        assert told == (was.regarding.uid, was.note, was.reporting_controller, was.event_time, was.times)
+        assert event["apiVersion"] == "v1"
+        assert not {"regarding", "note", "reportingController"} & set(event)
+    assert {e["reason"] for e in found.values()} >= {"FailedScheduling", "Scheduled"}
+
+
+def test_events_that_a_list_brings_are_core_events_too(tmp_path: Path) -> None:
+    event = {
+        "metadata": {"name": "e", "namespace": "team-a"},
+        "regarding": {"kind": "Pod", "name": "p"},
+        "note": "said",
+    }
+    listed = {"kind": "EventList", "apiVersion": "events.k8s.io/v1", "items": [event]}
+    server = APIServer(seed=1)
+    play(write(tmp_path / "r.jsonl", (0.0, "events", "LIST", listed)), server)
+    (found,) = server.list("events")
+    assert (found["involvedObject"]["name"], found["message"], found["apiVersion"]) == ("p", "said", "v1")
+
+
 def test_rows_come_at_their_time_divided_by_the_speed(tmp_path: Path) -> None:
     path = write(
         tmp_path / "r.jsonl",
@@ -88,6 +121,44 @@ def test_rows_come_at_their_time_divided_by_the_speed(tmp_path: Path) -> None:
         world.until(lambda: len(world.server.list("nodes")) == 2)
         times = {o["metadata"]["name"]: t for t, kind, _, o in world.eyes.rows if kind == "nodes"}
     assert 0.3 < times["later"] - times["at-once"] < 5.0
+
+
+def test_a_recording_waits_until_everything_is_watched_and_its_first_lists_are_there_before(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "r.jsonl",
+        (0.0, "nodes", "LIST", {"items": [build.node("was-there")]}),
+        (0.0, "nodes", "ADDED", build.node("came")),
+    )
+    server = APIServer(seed=1)
+    actor = Recorded(server, Clock(1e6), path, patience=simworld.PATIENCE)
+    with running([actor]):
+        *early, last = server.resources
+        nodes = server.watch("nodes")
+        while not (found := nodes.drain()[0]):
+            assert nodes.wait(simworld.PATIENCE)
+        assert [e.stored.object["metadata"]["name"] for e in found] == ["was-there"]
+        for plural in early:
+            server.watch(plural)
+        assert not actor.over.is_set()
+        assert len(server.list("nodes")) == 1
+        server.watch(last)
+        assert actor.over.wait(simworld.PATIENCE)
+    assert len(server.list("nodes")) == 2
+
+
+def test_a_recording_that_nobody_watches_is_played_after_a_while_and_a_line_says_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = write(tmp_path / "r.jsonl", (0.0, "nodes", "ADDED", build.node("n")))
+    server = APIServer(seed=1)
+    server.watch("nodes")
+    actor = Recorded(server, Clock(8.0), path, patience=0.1)
+    with caplog.at_level(logging.WARNING), running([actor]):
+        assert actor.over.wait(simworld.PATIENCE)
+    (line,) = [r.getMessage() for r in caplog.records]
+    assert line.startswith("nobody watches pods, ")
+    assert "nodes" not in line
+    assert line.endswith(" after 0 s: the recording is played all the same")
 
 
 def test_a_later_list_replaces(tmp_path: Path) -> None:

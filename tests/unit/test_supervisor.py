@@ -106,6 +106,20 @@ async def test_a_crash_is_one_line_with_name_exit_code_last_words_and_advice() -
     assert "judge | no such queue" in run.log.getvalue()
 
 
+async def test_a_log_line_never_comes_between_a_printed_line_and_its_end() -> None:
+    code = (
+        "import sys\n"
+        "for n in range(200):\n"
+        "    sys.stdout.write('said'); sys.stdout.flush(); sys.stderr.write('logged\\n'); sys.stderr.flush()\n"
+        "    sys.stdout.write('\\n'); sys.stdout.flush()\n"
+    )
+    run = Run([python("cluster", code)])
+    with pytest.raises(StartError):
+        await run.supervisor.run(lambda: None)
+    lines = [line for line in run.log.getvalue().splitlines() if line.startswith("cluster")]
+    assert sorted(lines) == ["cluster | logged"] * 200 + ["cluster | said"] * 200
+
+
 async def test_a_child_that_is_killed_while_running_is_named_with_the_signal() -> None:
     run = Run([python("redis", f"import os; os.kill(os.getpid(), 9)\n{SLEEPER}")])
     with pytest.raises(StartError, match=r"redis ended by itself .* \(killed by SIGKILL\)"):
@@ -149,6 +163,25 @@ async def test_readiness_is_what_the_child_says(tmp_path: Path) -> None:
     await run.until_told()
     assert said.exists()
     assert run.announced == 1
+
+
+def test_a_process_that_has_nothing_left_to_do_ends_with_its_last_words_and_frees_nothing() -> None:
+    code = """
+import atexit
+from dradash import lifecycle
+class Heap:
+    def __del__(self):
+        print("freed")
+heap = Heap()
+atexit.register(print, "freed")
+print("last words")
+lifecycle.end()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=Path(__file__).parents[2], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "last words\n"
+    assert done.stderr == ""
 
 
 def test_children_die_with_a_supervisor_that_is_killed(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ class Story(Scene):
         self.began = self.moment()
         self.put(CLAIM)
         self.unblocked = self.moment()
-        self.put(build.context(TRAIN, potential=["node-0", "node-1"]))
+        self.put(build.context(TRAIN, potential=["node-0", "node-1"], created=show(self.now)))
         self.proposed = self.moment()
         self.delete(TRAIN)
         self.delete(CLAIM)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import json
 import zlib
 from argparse import ArgumentParser
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.core.management.base import BaseCommand, CommandError
 
@@ -32,16 +33,20 @@ class Command(BaseCommand):
                 expect(path, VECTORS)
         except WrongFile as error:
             raise CommandError(str(error), returncode=2) from error
-        passed = failed = 0
+        passed = failed = broken = 0
         for path in files:
             for row in rows(path):
-                mismatch = check(row)
-                if mismatch is None:
+                found = row if isinstance(row, Broken) else check(row)
+                if found is None:
                     passed += 1
                     continue
                 failed += 1
-                if failed <= show:
-                    self._print(path, mismatch)
+                if isinstance(found, Broken):
+                    broken += 1
+                    if broken <= max(show, 1):
+                        self.stdout.write(found.told)
+                elif failed - broken <= show:
+                    self._print(path, found)
         self.stdout.write(f"{passed} passed, {failed} failed")
         if failed:
             raise SystemExit(1)
@@ -50,24 +55,32 @@ class Command(BaseCommand):
         self.stdout.write(f"{path.name} {mismatch.id}:\n{mismatch.diff}\n")
 
 
-def rows(path: Path) -> Iterator[dict[str, Any]]:
-    """The file's JSON objects. Raises CommandError naming file and line."""
+class Broken(NamedTuple):
+    """A line that is no vector, or where the file breaks off. told: one line that names file and line."""
+
+    told: str
+
+
+def rows(path: Path) -> Iterator[dict[str, Any] | Broken]:
+    """The file's JSON objects. What cannot be read is told in its place, and what was read before it counts."""
+    number = 0
     try:
-        with gzip.open(path, "rt", encoding="utf-8") if _is_gzip(path) else path.open(encoding="utf-8") as file:
+        with gzip.open(path, "rb") if _is_gzip(path) else path.open("rb") as file:
             for number, line in enumerate(file, 1):
-                if line.strip():
-                    yield _row(path, number, line)
-    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
-        raise CommandError(f"cannot read {path}: {error}") from error
+                text = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
+                if text.strip():
+                    yield _row(path, number, text)
+    except (OSError, EOFError, zlib.error) as error:
+        yield Broken(f"{path}:{number + 1}: cannot read it from here on: {error}")
 
 
-def _row(path: Path, number: int, line: str) -> dict[str, Any]:
+def _row(path: Path, number: int, line: bytes) -> dict[str, Any] | Broken:
     try:
-        row = json.loads(line)
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise CommandError(f"{path}:{number}: not JSON: {error}") from error
+        row = json.loads(line.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        return Broken(f"{path}:{number}: not JSON: {error}")
     if not isinstance(row, dict):
-        raise CommandError(f"{path}:{number}: a vector is a JSON object with id, input and expected_any_of")
+        return Broken(f"{path}:{number}: a vector is a JSON object with id, input and expected_any_of")
     return row
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final, NoReturn
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from dradash import log
+from dradash import lifecycle, log
 from dradash.informer.recording import BadRecording
 from dradash.kinds.registry import CLASSIC
 from dradash.management import arguments
@@ -39,6 +39,13 @@ class Command(BaseCommand):
         what.add_argument("--scenario", default="", help=f"let things happen in it. {scenarios.HELP}")
         what.add_argument("--replay", metavar="RECORDING", type=Path, help="play a recording of a real cluster")
         parser.add_argument("--speed", type=arguments.speed, default=1.0, help="times as fast as life, or as recorded")
+        parser.add_argument(
+            "--await-watch",
+            type=arguments.duration,
+            default=0.0,
+            metavar="SECONDS",
+            help="with --replay: begin when everything is watched, at the latest after so long (default: at once)",
+        )
         parser.add_argument("--seed", type=int, default=0, help="of names, UIDs and everything that is left to chance")
 
     def handle(self, **options: Any) -> None:
@@ -72,6 +79,7 @@ class Command(BaseCommand):
             )
         except (PortTaken, OSError) as error:
             _fail(error)
+        lifecycle.end()
 
 
 def _actors(options: dict[str, Any]) -> tuple[Actors, tuple[str, ...]]:
@@ -84,7 +92,8 @@ def _actors(options: dict[str, Any]) -> tuple[Actors, tuple[str, ...]]:
         if path is not None:
             expect(path, RECORDING)
             replay.check(path)
-            return (lambda server: recorded(server, path, speed=speed)), replay.versions(path)
+            patience = options["await_watch"]
+            return (lambda server: recorded(server, path, speed=speed, patience=patience)), replay.versions(path)
         if name:
             scenario = scenarios.build(name, seed)
             return (lambda server: living(server, scenario, speed=speed, seed=seed)), scenario.versions
@@ -99,4 +108,4 @@ def _fail(error: Exception) -> NoReturn:
 
 
 def say(line: str) -> None:
-    print(line, flush=True)  # noqa: T201 - its output
+    print(line + "\n", end="", flush=True)  # noqa: T201 - its output; in one piece, as others write there too

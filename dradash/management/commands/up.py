@@ -14,7 +14,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from dradash import bootstrap
+from dradash import bootstrap, lifecycle
 from dradash.conf import BadSetting, Conf, from_environ
 from dradash.informer.recording import BadRecording
 from dradash.management import arguments
@@ -58,6 +58,7 @@ class Command(BaseCommand):
         except (StartError, BadSetting) as error:
             print(f"{NAME}: error: {printable(str(error))}", file=sys.stderr, flush=True)  # noqa: T201 - its output
             sys.exit(1)
+        lifecycle.end()
 
 
 def _judges(raw: str) -> int:

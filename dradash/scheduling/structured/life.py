@@ -2,18 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
+import msgspec
+
 from dradash.kinds.deviceclaim import AllocatedDeviceStatus, ResourceClaim
-from dradash.scheduling.classic.negotiation import Turn, TurnKind
+from dradash.scheduling.classic.turns import Turn, TurnKind, first_state
+from dradash.scheduling.firstsight import known
 
 SCHEDULER: Final = "scheduler"
 NAMED: Final = 3  # devices or pods that a sentence names
 
 
 def device_claim_turns(at: float, old: ResourceClaim | None, new: ResourceClaim | None) -> Iterator[Turn]:
-    """What was done to the claim. Raises nothing: what cannot be told from the two states is left out."""
+    """What was done to the claim. Raises nothing: what cannot be told from the two states is left out.
+
+    old None: `new` is its first known state. Claims are created without a status.
+    """
+    turns = _turns(at, old, new)
+    yield from (
+        first_state(at, new.metadata, _with_own_times(at, new, turns)) if old is None and new is not None else turns
+    )
+
+
+def _with_own_times(at: float, claim: ResourceClaim, turns: Iterable[Turn]) -> Iterator[Turn]:
+    """What the claim says of when it was allocated; conditions say it of themselves, see _conditions."""
+    allocation = claim.status.allocation
+    allocated = known(at, allocation.allocation_timestamp) if allocation else 0.0
+    for turn in turns:
+        own = allocated if turn.kind is TurnKind.ALLOCATED else 0.0
+        yield msgspec.structs.replace(turn, at=own, seen=at) if own else turn
+
+
+def _turns(at: float, old: ResourceClaim | None, new: ResourceClaim | None) -> Iterator[Turn]:
     if new is None:
         if old is not None:
             yield Turn(at, "", TurnKind.DELETED, "is deleted")
@@ -25,7 +47,7 @@ def device_claim_turns(at: float, old: ResourceClaim | None, new: ResourceClaim 
         yield Turn(at, "", TurnKind.DELETING, "is being deleted")
     yield from _allocation(at, before, new)
     yield from _reservations(at, before, new)
-    yield from _conditions(at, before, new)
+    yield from _conditions(at, before, new, first=old is None)
 
 
 def _allocation(at: float, before: ResourceClaim, after: ResourceClaim) -> Iterator[Turn]:
@@ -50,14 +72,16 @@ def _reservations(at: float, before: ResourceClaim, after: ResourceClaim) -> Ite
         yield Turn(at, "", TurnKind.RELEASED, f"no longer reserved for {_names(gone)}")
 
 
-def _conditions(at: float, before: ResourceClaim, after: ResourceClaim) -> Iterator[Turn]:
+def _conditions(at: float, before: ResourceClaim, after: ResourceClaim, *, first: bool) -> Iterator[Turn]:
+    """first: `after` is the first known state, and a condition's own time the only one."""
     was = {(_which(d), c.type): c.status for d in before.status.devices for c in d.conditions}
     for device in after.status.devices:
         for c in device.conditions:
             if was.get((_which(device), c.type)) != c.status:
                 why = f" ({c.reason})" if c.reason else ""
                 text = f"reports {c.type} {c.status}{why} for {device.pool}/{device.device}"
-                yield Turn(at, device.driver, TurnKind.REPORTED, text)
+                own = known(at, c.last_transition_time) if first else 0.0
+                yield Turn(own or at, device.driver, TurnKind.REPORTED, text, seen=at if own else 0.0)
 
 
 def _which(device: AllocatedDeviceStatus) -> tuple[str, str, str, str]:

@@ -16,7 +16,7 @@ from dradash.kinds.resourceclass import ResourceClass
 from dradash.kinds.resourceslice import ResourceSlice
 from dradash.kinds.schedulingcontext import PodSchedulingContext
 from dradash.scheduling.claimfacts import class_text
-from dradash.scheduling.classic.negotiation import TurnKind
+from dradash.scheduling.classic.turns import TurnKind
 from dradash.scheduling.structured.life import device_claim_turns
 from dradash.scheduling.verdict import ActsNext, Verdict
 from dradash.web.presenters import filterwords

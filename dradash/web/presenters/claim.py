@@ -24,7 +24,7 @@ from dradash.scheduling.claimfacts import (
     read_claim,
     state_of,
 )
-from dradash.scheduling.classic.negotiation import Turn
+from dradash.scheduling.classic.turns import Turn
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.nodetable import InvalidSelector
 from dradash.scheduling.rfc3339 import deletion_asked

@@ -20,7 +20,8 @@ from dradash.scheduling.classic.awaiting import SCHEDULER
 from dradash.scheduling.classic.claims import available_on, can_be_reserved, is_reserved_for_pod, no_claim
 from dradash.scheduling.classic.claimstate import UNREADABLE, claim_state
 from dradash.scheduling.classic.invariants import Invariant, InvariantCode
-from dradash.scheduling.classic.negotiation import SeenContext, Turn, negotiate
+from dradash.scheduling.classic.negotiation import SeenContext, negotiate
+from dradash.scheduling.classic.turns import Turn
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.doctor.negotiations import id_of
 from dradash.store.model import HistoryEntry
@@ -69,6 +70,8 @@ class TurnView(msgspec.Struct, frozen=True):
     claim: str
     text: str
     took: float | None
+    found: bool  # it had happened by `at`
+    long_before: bool
     lists: tuple[NodeList, ...]
 
 
@@ -256,6 +259,8 @@ def _turn(turn: Turn, lanes: tuple[str, ...]) -> TurnView:
         claim=turn.claim,
         text=turn.text,
         took=turn.took,
+        found=turn.found,
+        long_before=turn.long_before,
         lists=tuple(_lists(turn)),
     )
 
