@@ -6,6 +6,7 @@ import gzip
 import json
 import re
 import zlib
+from io import BufferedReader
 from pathlib import Path
 from typing import Final
 
@@ -39,7 +40,7 @@ def looks_like(path: Path) -> str:
     with path.open("rb") as file:
         zipped = file.read(2) == b"\x1f\x8b"
     with gzip.open(path, "rb") if zipped else path.open("rb") as file:
-        head = file.read(_HEAD)
+        head = _head(file)
     if not head.strip():
         return "an empty file"
     if b"\0" in head:
@@ -53,6 +54,18 @@ def looks_like(path: Path) -> str:
     if _OBJECTS.search(text) or {"apiVersion", "kind"} & keys:
         return DUMP
     return "other JSON" if _JSON.match(line) else "text that is not JSON"
+
+
+def _head(file: gzip.GzipFile | BufferedReader) -> bytes:
+    """What is there of a file that breaks off, unless that is nothing."""
+    head = b""
+    try:
+        while len(head) < _HEAD and (more := file.read1(_HEAD - len(head))):
+            head += more
+    except EOFError:
+        if not head:
+            raise
+    return head
 
 
 def _keys(line: str) -> set[str]:

@@ -38,6 +38,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *_args: Any, file: str, seconds: float | None, **options: Any) -> None:
+        writer: Writer | None = None
         try:
             conf = from_environ()
             source = KubernetesSource.from_kubeconfig(
@@ -45,19 +46,29 @@ class Command(BaseCommand):
             )
             stop = _stop_on_signal()
             with open_for_writing(file) as out:
+                writer = Writer(out, KINDS, time.monotonic)
                 summary = record(
                     source,
-                    Writer(out, KINDS, time.monotonic),
+                    writer,
                     redactor=Redactor() if options["redact"] else None,
                     seconds=seconds,
                     stop=stop,
                 )
-        except (BadSetting, SourceError, OSError) as error:
+        except (BadSetting, SourceError) as error:
             raise CommandError(str(error)) from error
+        except OSError as error:
+            raise CommandError(_failed(file, writer, error)) from error
         # To stderr: the recording itself may go to stdout.
         self.stderr.write(self.style.NOTICE(f"{file}: {summary.text}"))
         if not summary.counts:
             raise CommandError("nothing could be recorded")
+
+
+def _failed(file: str, writer: Writer | None, error: OSError) -> str:
+    if writer is None:  # it was not opened
+        return str(error)
+    rows = "1 row was" if writer.written == 1 else f"{writer.written} rows were"
+    return f"{file} cannot be written any more: {error.strerror or error}; {rows} written, with them the file ends"
 
 
 def _seconds(raw: str) -> float:
