@@ -295,7 +295,23 @@ def test_nobody_watching_is_said(scene: Scene) -> None:
     scene.model.release("test", scene.epoch)
     scene.web.follower._lease_at = 0.0  # the next look at the lease is due
     scene.look()
-    assert "Nobody watches the cluster" in get("/")
+    page = get("/")
+    assert "Nobody watches the cluster" in page
+    assert "its log says why it does not lead" in page
+
+
+def test_a_redis_that_refuses_writes_is_named_where_nobody_watches(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scene.model, "refuses_writes", lambda: "Redis at r:1 is out of memory: raise its maxmemory")
+    scene.look()
+    assert "out of memory" not in get("/")  # somebody leads, so it is no reason
+    scene.model.release("test", scene.epoch)
+    scene.web.follower._lease_at = 0.0
+    scene.look()
+    page = get("/")
+    assert "because writes are refused: Redis at r:1 is out of memory: raise its maxmemory." in page
+    assert "start the watching worker" not in page
 
 
 def test_a_page_that_cannot_be_made_says_what_to_do(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
