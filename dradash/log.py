@@ -14,9 +14,14 @@ def not_a_probe(record: logging.LogRecord) -> bool:
     return getattr(getattr(record, "request", None), "path", "") not in _PROBES
 
 
-def without_traceback(record: logging.LogRecord) -> bool:
-    """A request that Django refuses is the asker's mistake: one line says it, no call of ours is to blame."""
-    record.exc_info, record.exc_text = None, None
+def one_line_for_a_refusal(record: logging.LogRecord) -> bool:
+    """A request that Django refuses is the asker's mistake: one line says it, no call of ours is to blame.
+
+    A filter of the handler: those of a logger do not see what its children (django.security.DisallowedHost) log.
+    """
+    refused = record.name == "django.request" and record.levelno == logging.WARNING
+    if refused or record.name.startswith("django.security."):
+        record.exc_info, record.exc_text = None, None
     return True
 
 
@@ -31,13 +36,14 @@ def config(*, debug: bool = False) -> dict[str, Any]:
         },
         "filters": {
             "not_a_probe": {"()": lambda: not_a_probe},
-            "without_traceback": {"()": lambda: without_traceback},
+            "one_line_for_a_refusal": {"()": lambda: one_line_for_a_refusal},
         },
-        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+        "handlers": {
+            "stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["one_line_for_a_refusal"]}
+        },
         "root": {"handlers": ["stderr"], "level": "INFO"},
         "loggers": {
             "django.request": {"filters": ["not_a_probe"]},
-            "django.security": {"filters": ["without_traceback"]},
             "dradash": {"level": "DEBUG" if debug else "INFO"},
             # These tell of every start, connection, task and request, at INFO.
             "uvicorn": {"level": quiet, "handlers": [], "propagate": True},

@@ -45,7 +45,7 @@ MIDDLEWARE = [
 ]
 TEMPLATES = [
     {
-        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "BACKEND": "dradash.web.engine.Engine",
         "DIRS": [BASE_DIR / "templates"],
         "OPTIONS": {
             "loaders": [

@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Final, TextIO
 
+from dradash.unseen import UNSEEN
+
 _CODES: Final = {"good": "32", "warn": "33", "bad": "31", "busy": "36", "bold": "1", "dim": "2"}
 TONES: Final = {
     "Schedulable": "good",
@@ -20,7 +22,7 @@ TONES: Final = {
     "warning": "warn",
 }
 # Escape sequences and what turns the direction of writing: names in a cluster must not write on somebody's terminal.
-_UNSAFE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_UNSAFE: Final = re.compile(f"[\r{UNSEEN}]")
 
 
 def safe(text: str) -> str:

@@ -8,8 +8,10 @@ is a relist and replaces what the kind had. Kinds that we do not know are passed
 from __future__ import annotations
 
 import codecs
+import contextlib
 import errno
 import gzip
+import logging
 import math
 import os
 import sys
@@ -18,9 +20,11 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import IO, Any, Final, Protocol, cast
+from typing import Any, BinaryIO, Final, Protocol
 
 import msgspec
+
+log = logging.getLogger(__name__)
 
 TYPES: Final = frozenset({"LIST", "ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"})
 STDOUT: Final = "-"
@@ -43,26 +47,59 @@ class Row(msgspec.Struct, frozen=True):
 _ROW: Final = msgspec.json.Decoder(Row)
 
 
-def read(path: Path | str) -> Iterator[Row]:
-    """The file's rows in order, read as they are asked for. Raises BadRecording and OSError (no such file)."""
+def quiet(_said: str) -> None:
+    """For who reads a file again that somebody was warned of."""
+
+
+def read(path: Path | str, warn: Callable[[str], None] = log.warning) -> Iterator[Row]:
+    """The file's rows in order, read as they are asked for. Raises BadRecording and OSError (no such file).
+
+    A recording may break off in its last line, when whoever made it was killed or the disk was full: `warn` is told,
+    and what came before is used.
+    """
     path = Path(path)
     with path.open("rb") as start:
         zipped = start.read(2) == _GZIP_MAGIC
     number = 0
     with gzip.open(path, "rb") if zipped else path.open("rb") as file:
-        lines = iter(file)
         while True:
             number += 1
             try:
-                line = next(lines, None)
-            except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+                line = file.readline()
+            except EOFError:  # gzip data without their end: what could be unpacked ended in an earlier line
+                warn(_breaks_off(path, number))
+                return
+            except (gzip.BadGzipFile, zlib.error) as error:
                 raise BadRecording(f"{path}:{number}: the gzip data are broken: {error}") from error
-            if line is None:
+            if not line:
                 return
             if number == 1:
                 line = line.removeprefix(codecs.BOM_UTF8)
-            if line.strip():
-                yield _row(line, f"{path}:{number}")
+            if not line.strip():
+                continue
+            try:
+                row = _row(line, f"{path}:{number}")
+            except BadRecording:
+                if number == 1 or not _is_cut(line):
+                    raise
+                warn(_breaks_off(path, number))
+                return
+            yield row
+
+
+def _is_cut(line: bytes) -> bool:
+    """Whether its end is missing: what was cut off before its last brace is never JSON."""
+    if line.endswith(b"\n"):
+        return False
+    try:
+        msgspec.json.decode(line, type=msgspec.Raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return True
+    return False
+
+
+def _breaks_off(path: Path, number: int) -> str:
+    return f"{path}: the recording breaks off in line {number}; what came before is used"
 
 
 def _row(line: bytes, where: str) -> Row:
@@ -93,6 +130,7 @@ class Writer:
 
     def __init__(self, out: Writable, kinds: Iterable[str], clock: Callable[[], float]) -> None:
         self.counts: Counter[tuple[str, str]] = Counter()
+        self.written = 0  # rows that the output has taken
         self._out = out
         self._clock = clock
         self._started = clock()
@@ -142,32 +180,62 @@ class Writer:
         try:
             self._out.write(line)
             self._out.flush()
+            self.written += 1
         except OSError as error:  # told to who waits for the recording, not to the reader that brought the line
             self.error = error
 
 
 class Output:
-    """A file that is opened at the first line: without one, an older recording stays and no empty one appears."""
+    """A file that is opened at the first line: without one, an older recording stays and no empty one appears.
 
-    def __init__(self, open_now: Callable[[], IO[bytes]]) -> None:
+    When a line cannot be written to its end (a full disk), the file is cut back to the last whole line.
+    """
+
+    def __init__(self, open_now: Callable[[], BinaryIO], *, zipped: bool = False, path: Path | None = None) -> None:
         self._open = open_now
-        self._file: IO[bytes] | None = None
+        self._zipped = zipped
+        self._path = path  # None: a stream, from which nothing can be taken back
+        self._raw: BinaryIO | None = None
+        self._file: gzip.GzipFile | BinaryIO | None = None
+        self._whole = 0  # bytes of the file that whole lines take
 
     def write(self, line: bytes, /) -> int:
         if self._file is None:
-            self._file = self._open()
-        return self._file.write(line)
+            self._raw = self._open()
+            self._file = gzip.GzipFile(fileobj=self._raw, mode="wb") if self._zipped else self._raw
+        with self._cut_on_failure():
+            return self._file.write(line)
 
     def flush(self) -> None:
-        if self._file is not None:
+        if self._file is None or self._raw is None or self._raw.closed:
+            return
+        with self._cut_on_failure():
             self._file.flush()
+            if self._path is not None:
+                self._whole = self._raw.tell()
+
+    @contextlib.contextmanager
+    def _cut_on_failure(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError:
+            if self._raw is not None:
+                with contextlib.suppress(OSError):  # it tries to write once more what did not fit
+                    self._raw.close()
+            if self._path is not None:
+                with contextlib.suppress(OSError):  # a device has no length
+                    os.truncate(self._path, self._whole)
+            raise
 
     def __enter__(self) -> Output:
         return self
 
     def __exit__(self, *_exc: object) -> None:
-        if self._file is not None:
+        if self._file is None or self._raw is None or self._raw.closed:
+            return
+        with self._cut_on_failure():
             self._file.close()
+            self._raw.close()
 
 
 def open_for_writing(name: str) -> Output:
@@ -182,6 +250,4 @@ def open_for_writing(name: str) -> Output:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), name)
-    if name.endswith(".gz"):
-        return Output(lambda: cast(IO[bytes], gzip.open(path, "wb")))
-    return Output(lambda: path.open("wb"))
+    return Output(lambda: path.open("wb"), zipped=name.endswith(".gz"), path=path)

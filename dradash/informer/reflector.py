@@ -327,7 +327,9 @@ class Reflector:
     def _throttled(self, error: SourceError, now: float) -> list[Emission]:
         emissions = self._unavailable(error, now)
         asked = error.retry_after if isinstance(error, TooManyRequests) else None
-        self._delay = max(self._delay, min(asked or 0.0, LONGEST_RETRY_AFTER))
+        if asked:
+            self._delay = max(self._delay, min(asked, LONGEST_RETRY_AFTER))
+            self._health.change(now, error=_asks_to_wait(error, asked, now + self._delay))
         return emissions
 
     def _unavailable(self, error: SourceError, now: float) -> list[Emission]:
@@ -347,6 +349,13 @@ class Reflector:
         if self._watch_failures % RESUMES_BEFORE_RELIST == 0:
             self._begin_list()
         return self._watch_failures
+
+
+def _asks_to_wait(error: SourceError, asked: float, until: float) -> str:
+    """A wait that somebody asked for is no fault that needs mending."""
+    minutes, seconds = divmod(int(until) % 86400, 60)
+    at = f"{minutes // 60:02}:{minutes % 60:02}:{seconds:02} UTC"
+    return f"the API server asks to wait {asked:g} s, the next try is at {at}: {error}"
 
 
 _ACTIONS: Final[dict[Phase, Callable[[Reflector], Action]]] = {

@@ -67,7 +67,8 @@ def error_of_status(raw: bytes, code: int = 0, retry_after: float | None = None)
         text = raw[:_LONGEST_MESSAGE].decode(errors="replace").strip()
         status = _Status(message=f"HTTP {code}: {text}" if code else "an error that cannot be read")
     code = code or status.code or 0
-    message = (status.message or status.reason or f"error {code} without a message")[:_LONGEST_MESSAGE]
+    unsaid = "too many requests (429)" if code == 429 else f"error {code} without a message"
+    message = (status.message or status.reason or unsaid)[:_LONGEST_MESSAGE]
     if code == 429:
         asked = status.details.retry_after_seconds if status.details else None
         return TooManyRequests(message, asked if retry_after is None else retry_after)

@@ -34,7 +34,10 @@ def readiness(freshness: Freshness, sync: Mapping[str, SyncState], now: float, q
 
 
 def _leader(freshness: Freshness) -> Check:
-    return Check("leader", True) if freshness.leader else Check("leader", False, "nobody watches the cluster")
+    if freshness.leader:
+        return Check("leader", True)
+    why = "Redis refuses writes" if freshness.refusing else "the watching worker's log says why, if one runs"
+    return Check("leader", False, f"nobody watches the cluster: {why}")
 
 
 def _kinds(sync: Mapping[str, SyncState]) -> Check:

@@ -81,7 +81,7 @@ class Follower:
     def version(self) -> tuple[str, int, str, str]:
         """Equal versions give equal pages, ages aside."""
         now = self._freshness
-        return self._replica.instance, self._replica.revision, now.state, f"{now.leader} {now.overdue}"
+        return self._replica.instance, self._replica.revision, now.state, f"{now.leader} {now.overdue} {now.refusing}"
 
     # --- following -------------------------------------------------------------------------------------------------
 
@@ -189,6 +189,11 @@ class Follower:
         leader = lease.holder if lease else ""
         if leader != self._freshness.leader:
             self._freshness = msgspec.structs.replace(self._freshness, leader=leader, leader_since=now)
+            self._pending.add(topics.EVERYTHING)
+        # A worker that runs cannot lead when its writes are refused, and cannot tell us either.
+        refusing = "" if leader else self._model.refuses_writes()
+        if refusing != self._freshness.refusing:
+            self._freshness = msgspec.structs.replace(self._freshness, refusing=refusing)
             self._pending.add(topics.EVERYTHING)
         queue = self._model.queue()
         since = queue.since or now  # 0.0: it was over before its age could be read

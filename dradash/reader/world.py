@@ -38,6 +38,7 @@ class Freshness(msgspec.Struct, frozen=True):
     failing_since: float = 0.0
     leader: str = ""  # who watches the cluster; "" nobody
     leader_since: float = 0.0
+    refusing: str = ""  # nobody watches, and the model takes no writes: why, and what to do
     due: int = 0  # pods that wait to be judged, or are being judged
     due_since: float = 0.0  # since when the oldest of them does
     overdue: bool = False  # for longer than judging ever takes: no judge is at work, or too few are

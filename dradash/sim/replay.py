@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from dradash.informer.recording import BadRecording, Row, read
+from dradash.informer.recording import BadRecording, Row, quiet, read
 from dradash.kinds.registry import KINDS
 from dradash.sim.actors import Actor, Clock
 from dradash.sim.apierrors import ApiError
@@ -23,9 +23,12 @@ log = logging.getLogger(__name__)
 Object = dict[str, Any]
 
 
-def check(path: Path) -> float:
-    """Read the recording through; its length in seconds. Raises BadRecording (with the line) and OSError."""
-    return max((row.t for row in read(path)), default=0.0)
+def check(path: Path, warn: Callable[[str], None] = log.warning) -> float:
+    """Read the recording through; its length in seconds. Raises BadRecording (with the line) and OSError.
+
+    warn: told when it breaks off in its last line.
+    """
+    return max((row.t for row in read(path, warn)), default=0.0)
 
 
 def versions(path: Path) -> tuple[str, ...]:
@@ -34,7 +37,7 @@ def versions(path: Path) -> tuple[str, ...]:
     Kinds that no such version has were not served: the simulated cluster must not say that there are none of them.
     """
     found: dict[str, None] = {}
-    for row in read(path):
+    for row in read(path, quiet):
         group, _, version = str(_first(row.object).get("apiVersion", "")).rpartition("/")
         kind = KINDS.get(row.kind)
         if kind and kind.group and group == kind.group:
@@ -143,7 +146,7 @@ class Recorded(Actor):
     def on_start(self) -> None:
         self._deadline = self.clock.seconds() + self._patience * self.clock.speed
         self.server.on_watch = self._wake.set
-        self._rows = read(self._path)
+        self._rows = read(self._path, quiet)  # `check` has warned
         self._advance()
         while self._row is not None and self._row.type == "LIST" and self._row.t == 0:
             self._play(self._row)

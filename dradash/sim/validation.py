@@ -24,6 +24,9 @@ _MUTABLE_POD_SPEC: Final = (
     "nodeSelector",
     "affinity",
 )
+_ANNOTATIONS: Final = 256 * 1024  # bytes of keys and values in all
+_OPERATORS: Final = ("Equal", "Exists")  # 1.35 has Lt and Gt behind a gate that is off
+_INT32: Final = range(-(2**31), 2**31)
 _POD_UPDATE: Final = (
     "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
     "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
@@ -38,13 +41,20 @@ def check_types(resource: Resource, obj: Object) -> None:
         return
     try:
         decode(struct_of(kind, resource.api_version()), to_v1(obj))
-        wrong = wrong_time(resource.plural, obj)
+        wrong = wrong_time(resource.plural, obj) or _no_int32(resource, obj)
         if wrong:
             raise MalformedObject(wrong)
     except MalformedObject as error:
         version = resource.api_version().rpartition("/")[2]
         message = f'{resource.kind} in version "{version}" cannot be handled as a {resource.kind}: {error}'
         raise apierrors.bad_request(message) from error
+
+
+def _no_int32(resource: Resource, obj: Object) -> str:
+    priority = (obj.get("spec") or {}).get("priority") if resource.plural == "pods" else None
+    if priority is None or priority in _INT32:
+        return ""
+    return f"json: cannot unmarshal number {priority} into Go struct field PodSpec.spec.priority of type int32"
 
 
 def check_create(resource: Resource, obj: Object) -> None:
@@ -93,6 +103,9 @@ def _labels(metadata: Object) -> list[Cause]:
         causes += [fielderrors.invalid("metadata.labels", value, e) for e in labels.value_errors(value)]
     for key in metadata.get("annotations") or {}:
         causes += [fielderrors.invalid("metadata.annotations", key, e) for e in labels.key_errors(key.lower())]
+    size = sum(len(k.encode()) + len(str(v).encode()) for k, v in (metadata.get("annotations") or {}).items())
+    if size > _ANNOTATIONS:
+        causes.append(fielderrors.too_long("metadata.annotations", _ANNOTATIONS))
     for i, ref in enumerate(metadata.get("ownerReferences") or ()):
         at = f"metadata.ownerReferences[{i}]"
         causes += [fielderrors.required(f"{at}.{f}") for f in ("apiVersion", "kind", "name", "uid") if not ref.get(f)]
@@ -129,6 +142,8 @@ def _keys(spec: Object) -> list[Cause]:
     for i, toleration in enumerate(spec.get("tolerations") or ()):
         if key := toleration.get("key"):
             causes += [fielderrors.invalid(f"spec.tolerations[{i}].key", key, e) for e in labels.key_errors(key)]
+        if (operator := toleration.get("operator") or "Equal") not in _OPERATORS:
+            causes.append(fielderrors.not_supported(f"spec.tolerations[{i}].operator", operator, _OPERATORS))
     seen: set[str] = set()
     for i, gate in enumerate(spec.get("schedulingGates") or ()):
         at, name = f"spec.schedulingGates[{i}]", gate.get("name", "")

@@ -321,6 +321,9 @@ class MemoryModel:
     def history_start(self) -> float | None:
         return self._state.history_start
 
+    def refuses_writes(self) -> str:
+        return ""
+
     def lease(self) -> Lease | None:
         with self._changed:
             left = self._state.held_until - time.monotonic()

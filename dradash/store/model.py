@@ -250,6 +250,9 @@ class ReadModel(Protocol):
 
     def lease(self) -> Lease | None: ...
 
+    def refuses_writes(self) -> str:
+        """Why nobody can write now though it can be read (memory or disk are full), and what to do; "" otherwise."""
+
     def queue(self) -> Queue:
         """What waits to be judged. Costs the same however many pods wait."""
 

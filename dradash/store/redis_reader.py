@@ -32,6 +32,9 @@ class Commands(Protocol):
     def wait(self, *command: Any) -> Any:
         """A command that may block for LONGEST_BLOCK seconds."""
 
+    def refusal(self, key: str) -> str:
+        """Why Redis takes no writes now, "" if it does. Changes nothing; `key` is that of a string."""
+
 
 class RedisReader:
     """model.ReadModel over one Redis."""
@@ -174,6 +177,9 @@ class RedisReader:
         if holder is None or epoch is None:
             return None
         return Lease(untext(holder), int(epoch), max(left, 0) / 1000)
+
+    def refuses_writes(self) -> str:
+        return self._redis.refusal(self._keys.lease)
 
     def queue(self) -> Queue:
         count, due, leased = self._redis.pipe(

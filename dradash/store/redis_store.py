@@ -83,6 +83,15 @@ class Connection:
         with self._errors():
             return self._waiting.execute_command(*command)
 
+    def refusal(self, key: str) -> str:
+        try:
+            self._client.execute_command("SETRANGE", key, 0, b"")  # a write by its name, which writes nothing
+        except RedisError as error:
+            if isinstance(error, OutOfMemoryError) or any(word in str(error) for word in ("OOM ", "MISCONF")):
+                return _advice(error, self._where)
+            # What a reader alone may meet (a replica, a user who may only read) says nothing of the leader.
+        return ""
+
     def run(self, name: str, *args: Any) -> Any:
         """Run lua/<name>.lua."""
         if name not in self._scripts:

@@ -23,7 +23,7 @@ MAX_AGE: Final = 3.0  # seconds that a fragment is shown again: the ages in it g
 THREADS: Final = 2
 SEEN: Final = 10  # hex digits
 ALWAYS_SENT: Final = "freshness"  # the first message tells the page that it is live
-_ROWS: Final = "\x00rows\x00"
+_ROWS: Final = "<rows>"  # which no text of a template can hold: it would be escaped
 # What a <time> says grows with every look at it; the script of the page counts on by itself.
 _AGE: Final = re.compile(r"(<time [^>]*>)[^<]*")
 

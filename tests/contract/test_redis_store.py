@@ -53,6 +53,26 @@ def test_a_full_redis_says_which_settings_help(model: RedisModel, admin: Any) ->
         model.apply(epoch, [Write("pods", "ns/p", "ADDED", b"{}")], [], 1.0)
 
 
+def test_a_reader_finds_out_that_a_full_redis_refuses_writes_and_writes_nothing_itself(
+    model: RedisModel, admin: Any
+) -> None:
+    assert model.refuses_writes() == ""
+    assert admin.keys() == []
+    admin.config_set("maxmemory", 1)
+    assert "is out of memory: raise its maxmemory" in model.refuses_writes()
+    admin.config_set("maxmemory", 0)
+    lead(model)
+    assert model.refuses_writes() == ""
+    lease = model.lease()
+    assert lease is not None
+    assert lease.holder == "a"
+
+
+def test_a_replica_to_read_from_says_nothing_of_who_writes(model: RedisModel, admin: Any) -> None:
+    admin.replicaof("127.0.0.1", 1)
+    assert model.refuses_writes() == ""
+
+
 def test_a_read_only_replica_says_to_use_the_primary(model: RedisModel, admin: Any) -> None:
     epoch = lead(model)
     admin.replicaof("127.0.0.1", 1)

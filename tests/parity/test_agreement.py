@@ -118,3 +118,13 @@ def test_a_file_of_vectors_is_named_as_that(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match=r"classic\.jsonl\.gz is no recording: it looks like vectors \(") as refused:
         call_command("agreement", str(RECORDING.with_name("classic.jsonl.gz")))
     assert refused.value.returncode == 2
+
+
+def test_a_recording_that_breaks_off_is_compared_up_to_there_with_one_warning(tmp_path: Path) -> None:
+    cut = tmp_path / "cut.jsonl"
+    cut.write_bytes(RECORDING.read_bytes()[:-40])
+    rows = RECORDING.read_bytes().count(b"\n")
+    out, err = io.StringIO(), io.StringIO()
+    call_command("agreement", str(cut), stdout=out, stderr=err, no_color=True)
+    assert " 0 differ," in out.getvalue().splitlines()[-1]
+    assert err.getvalue() == f"{cut}: the recording breaks off in line {rows}; what came before is used\n"

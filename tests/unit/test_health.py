@@ -52,7 +52,13 @@ def test_a_model_that_cannot_be_read_leaves_nothing_known() -> None:
 
 
 def test_without_a_leader_it_is_not_ready() -> None:
-    assert failed(Freshness(state="live")) == {"leader": "nobody watches the cluster"}
+    said = "nobody watches the cluster: the watching worker's log says why, if one runs"
+    assert failed(Freshness(state="live")) == {"leader": said}
+
+
+def test_a_redis_that_refuses_writes_is_named_as_the_reason_and_not_quoted() -> None:
+    full = Freshness(state="live", refusing="Redis at 10.0.0.7:6379 is out of memory")
+    assert failed(full) == {"leader": "nobody watches the cluster: Redis refuses writes"}
 
 
 def test_a_stale_kind_is_named_and_one_that_is_not_served_is_no_reason() -> None:

@@ -312,3 +312,12 @@ def test_a_kubeconfig_that_is_not_there_is_one_clear_line(tmp_path: Path) -> Non
     assert b"cannot use kubeconfig" in errors
     assert b"Traceback" not in errors
     assert not (tmp_path / "r").exists()
+
+
+def test_a_full_disk_is_said_with_the_file_and_the_rows_that_were_written(config: Path) -> None:
+    with command("/dev/full", "--kubeconfig", str(config)) as process:
+        _, errors = process.communicate(timeout=30)
+
+    assert process.returncode == 1
+    assert b"/dev/full cannot be written any more: No space left on device; 0 rows were written" in errors
+    assert b"Traceback" not in errors

@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from dradash.informer.recording import BadRecording, Writer, open_for_writing, read
+from dradash.informer.recording import BadRecording, Output, Writer, open_for_writing, read
+from dradash.management.filekind import RECORDING, looks_like
 
 SHARED = Path(__file__).parents[1] / "parity" / "data"
 GOOD = b'{"t":0,"kind":"pods","type":"LIST","object":{"items":[]}}\n'
@@ -68,10 +69,54 @@ def test_a_broken_line_is_named_by_file_and_number(tmp_path: Path, line: bytes, 
 
 def test_broken_gzip_data_are_named_too(tmp_path: Path) -> None:
     path = tmp_path / "r.gz"
-    path.write_bytes(gzip.compress(GOOD * 1000)[:-10])
+    packed = bytearray(gzip.compress(GOOD * 1000))
+    packed[-8] ^= 1  # the check sum
+    path.write_bytes(packed)
 
     with pytest.raises(BadRecording, match=r"r\.gz:\d+: the gzip data are broken"):
         list(read(path))
+
+
+def test_a_recording_that_breaks_off_in_its_last_line_is_used_up_to_there(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_bytes(GOOD * 3 + GOOD[:30])
+    said: list[str] = []
+
+    assert len(list(read(path, said.append))) == 3
+    assert said == [f"{path}: the recording breaks off in line 4; what came before is used"]
+
+
+def test_a_last_line_that_only_lacks_its_newline_is_read_in_silence(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_bytes(GOOD * 2 + GOOD.rstrip(b"\n"))
+    said: list[str] = []
+
+    assert len(list(read(path, said.append))) == 3
+    assert said == []
+
+
+def test_a_whole_last_line_that_is_no_row_is_refused_without_its_newline_too(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_bytes(GOOD + b'{"t":0,"kind":"pods","type":"SHRUNK","object":{}}')
+
+    with pytest.raises(BadRecording, match=r"r\.jsonl:2: type 'SHRUNK'"):
+        list(read(path))
+
+
+@pytest.mark.parametrize("end", [b"", GOOD[:30]])
+def test_a_compressed_recording_that_was_never_closed_is_used_up_to_where_it_ends(tmp_path: Path, end: bytes) -> None:
+    whole = io.BytesIO()
+    with gzip.GzipFile(fileobj=whole, mode="wb") as file:
+        file.write(GOOD * 3 + end)
+        file.flush()
+        unclosed = whole.getvalue()
+    path = tmp_path / "r.gz"
+    path.write_bytes(unclosed)
+    said: list[str] = []
+
+    assert looks_like(path) == RECORDING
+    assert len(list(read(path, said.append))) == 3
+    assert said == [f"{path}: the recording breaks off in line 4; what came before is used"]
 
 
 def test_no_such_file_is_an_os_error(tmp_path: Path) -> None:
@@ -143,6 +188,34 @@ def test_a_full_disk_is_kept_for_who_waits() -> None:
 
     assert writer.error is not None
     assert writer.error.errno == 28
+
+
+class SmallDisk(io.FileIO):
+    """Takes 100 bytes in all."""
+
+    def write(self, data: Any, /) -> int:
+        left = 100 - self.tell()
+        if left <= 0:
+            raise OSError(28, "No space left on device")
+        return super().write(bytes(data)[:left])
+
+
+@pytest.mark.parametrize(("zipped", "rows"), [(False, 1), (True, 3)])
+def test_a_file_is_cut_back_to_its_last_whole_line_when_the_disk_is_full(
+    tmp_path: Path, zipped: bool, rows: int
+) -> None:
+    path = tmp_path / "r"
+    output = Output(lambda: io.BufferedWriter(SmallDisk(path, "wb")), zipped=zipped, path=path)
+    with output as out:
+        writer = Writer(out, [], Clock())
+        for n in range(20):
+            writer.write("pods", "ADDED", raw({"n": n}))
+
+    assert isinstance(writer.error, OSError)
+    said: list[str] = []
+    assert [row.object["n"] for row in read(path, said.append)] == list(range(writer.written))
+    assert writer.written >= rows
+    assert bool(said) is zipped  # whose end is missing; the plain one ends with a line
 
 
 @pytest.mark.parametrize("name", ["r.jsonl", "r.jsonl.gz"])

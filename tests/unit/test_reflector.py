@@ -35,6 +35,7 @@ from dradash.informer.source import (
     TooManyRequests,
     Unavailable,
     WatchEvent,
+    error_of_status,
 )
 from dradash.kinds.registry import KINDS
 
@@ -268,6 +269,16 @@ def test_429_waits_as_long_as_the_server_asks() -> None:
 
     assert driver.fail(TooManyRequests("slow down", 7.0)) == Wait(7.0)
     assert driver.reflector.next_action() == Watch("v1alpha2", "10", 300)
+
+
+def test_a_long_wait_that_the_server_asks_for_is_told_with_the_time_of_the_next_try() -> None:
+    driver = Driver().reading()
+    driver.now = 1445412480.0  # 2015-10-21T07:28:00Z
+
+    assert driver.fail(error_of_status(b"{}", 429, 600.0)) == Wait(300.0)
+    assert driver.state.error == (
+        "the API server asks to wait 600 s, the next try is at 07:33:00 UTC: too many requests (429)"
+    )
 
 
 def test_429_in_a_watch_names_its_seconds_in_the_details() -> None:

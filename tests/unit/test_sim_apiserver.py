@@ -208,6 +208,10 @@ HTML = "<img src=x>"
         ({"schedulingGates": [{"name": HTML}]}, f'spec.schedulingGates[0]: Invalid value: "{HTML}": name part'),
         ({"schedulingGates": [{"name": ""}]}, 'spec.schedulingGates[0]: Invalid value: "": name part must be non-emp'),
         ({"schedulingGates": [{"name": "a"}] * 2}, 'spec.schedulingGates[1]: Duplicate value: "a"'),
+        (
+            {"tolerations": [{"key": "a", "operator": "Near"}]},
+            'spec.tolerations[0].operator: Unsupported value: "Near": supported values: "Equal", "Exists"',
+        ),
         ({"tolerations": [{"key": HTML}]}, f'spec.tolerations[0].key: Invalid value: "{HTML}": name part must'),
     ],
 )
@@ -228,6 +232,8 @@ def test_names_in_a_pods_spec_are_validated(server: APIServer, spec: dict[str, A
         ("events", {"eventTime": "2026-11-31T00:00:00.000000Z"}),
         ("events", {"series": {"count": 2, "lastObservedTime": ""}}),
         ("events", {"metadata": {"name": "p", "creationTimestamp": "2026-11-30 04:00:00Z"}}),
+        ("pods", {"metadata": {"name": "p", "namespace": "default", "creationTimestamp": "soon"}}),
+        ("pods", {"metadata": {"name": "p", "namespace": "default", "deletionTimestamp": "2026-02-30T04:00:00Z"}}),
         ("pods", {"status": {"conditions": [{"type": "Ready", "lastTransitionTime": "soon"}]}}),
         ("nodes", {"spec": {"taints": [{"key": "a", "effect": "NoSchedule", "timeAdded": "yesterday"}]}}),
     ],
@@ -237,6 +243,25 @@ def test_what_is_no_time_cannot_be_decoded(server: APIServer, plural: str, more:
         server.create(plural, {**POD, **more} if plural == "pods" else {"metadata": {"name": "p"}, **more})
     assert "cannot be handled as a" in caught.value.message
     assert 'parsing time "' in caught.value.message
+
+
+@pytest.mark.parametrize("priority", [2**31, -(2**31) - 1])
+def test_a_priority_that_is_no_int32_cannot_be_decoded(server: APIServer, priority: int) -> None:
+    with refused(400) as caught:
+        server.create("pods", {**POD, "spec": POD["spec"] | {"priority": priority}})
+    assert f"cannot unmarshal number {priority} into Go struct field" in caught.value.message
+    server.create("pods", {**POD, "spec": POD["spec"] | {"priority": 2**31 - 1}})
+
+
+def test_annotations_are_limited_in_all(server: APIServer) -> None:
+    metadata = POD["metadata"]
+    fit = {"a": "x" * (128 * 1024 - 1), "b": "x" * (128 * 1024 - 1)}  # 256 KiB with their keys
+    with refused(422) as caught:
+        server.create("pods", {**POD, "metadata": metadata | {"annotations": fit | {"c": ""}}})
+    assert "metadata.annotations: Too long: may not be longer than 262144" in caught.value.message
+    server.create("pods", {**POD, "metadata": metadata | {"annotations": fit}})
+    with refused(422):
+        server.update("pods", {**POD, "metadata": metadata | {"annotations": fit | {"c": ""}}})
 
 
 def test_times_as_clients_write_them_are_taken(server: APIServer) -> None:

@@ -230,6 +230,20 @@ def test_a_broken_file_is_refused_with_the_line(tmp_path: Path) -> None:
         replay.check(path)
 
 
+def test_a_file_that_breaks_off_is_played_up_to_there(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = write(tmp_path / "r.jsonl", (0.0, "nodes", "ADDED", build.node("n")))
+    with path.open("a") as file:
+        file.write('{"t": 1, "kind": ')
+    server = APIServer(seed=1)
+    with caplog.at_level(logging.WARNING):
+        assert replay.check(path) == 0.0
+        play(path, server)
+    assert [n["metadata"]["name"] for n in server.list("nodes")] == ["n"]
+    assert [r.getMessage() for r in caplog.records] == [
+        f"{path}: the recording breaks off in line 2; what came before is used"
+    ]
+
+
 def test_a_file_that_breaks_while_it_is_played_leaves_what_came_before(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -6,6 +6,7 @@ import gzip
 import re
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from django.test import Client
@@ -168,6 +169,58 @@ def test_hostile_names_and_messages_are_shown_escaped(scene: Scene) -> None:
         assert path in malformed or name in "".join(html.read(page).text)
 
 
+# What turns the direction of writing, or is not seen, as it arrives and as it is shown.
+UNSEEN = {"\u202e": "\\u202e", "\u2066": "\\u2066", "\u200b": "\\u200b", "\x1b": "\\x1b", "\u2028": "\\u2028"}
+
+
+def test_characters_that_are_not_seen_or_turn_the_writing_are_shown_as_escapes(scene: Scene) -> None:
+    every = "".join(UNSEEN)
+    text = f"a{every}b"
+    taint = {"key": text, "value": text, "effect": "NoSchedule"}
+    pod = build.pod("turned", text, claims={text: text}, conditions=[build.unschedulable(text)])
+    claim = build.claim(text, text, allocation=build.allocation(text, driver=text, data=text), reserved_for=[pod])
+    claim["metadata"]["annotations"] = {text: text}
+    scene.put(build.node(text, taints=[taint]), pod, claim)
+    scene.put(build.event(pod, text, reporter=text), build.context(pod, potential=[text], unsuitable={text: [text]}))
+    scene.look()
+    where, shown = quote(text), f"a{''.join(UNSEEN.values())}b"
+
+    for path in (
+        "/",
+        "/pods?outcome=any",
+        f"/ns/{where}/pods/turned",
+        f"/ns/{where}/pods/turned/nodes",
+        f"/ns/{where}/claims/{where}",
+        "/claims",
+        "/nodes",
+        f"/nodes/{where}",
+        "/negotiations",
+        "/changes",
+        f"/search?q={where}",
+    ):
+        page = get(path)
+        assert not [c for c in every if c in page], path
+        assert shown in page or path == "/", path
+        assert html.read(page).faults == []
+    # What programs get is what is there.
+    assert text in Client().get(f"/api/v1/pods/{where}/turned").content.decode().replace("\\u001b", "\x1b")
+
+
+def test_the_joiners_that_languages_are_written_with_stay_as_they_are(scene: Scene) -> None:
+    scene.put(build.event(TRAIN, "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \u05e9\u05dc\u05d5\u05dd"))
+    scene.look()
+    assert "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \u05e9\u05dc\u05d5\u05dd" in get("/ns/ml/pods/train")
+
+
+def test_no_text_of_the_cluster_is_taken_for_the_place_of_a_tables_rows(scene: Scene) -> None:
+    for text in ("\x00rows\x00", "<rows>"):
+        scene.put(build.pod(f"p{len(text)}", text, claims={text: text}))
+    scene.look()
+    page = html.read(get("/pods?outcome=any"))
+    assert page.faults == []
+    assert "<rows>" in "".join(page.text)
+
+
 @pytest.mark.usefixtures("scene")
 def test_hostile_parameters_are_shown_escaped() -> None:
     page = get("/pods", data={"q": QUOTES, "ns": EVIL, "sort": QUOTES, "page": EVIL})
@@ -254,7 +307,23 @@ def test_nobody_watching_is_said(scene: Scene) -> None:
     scene.model.release("test", scene.epoch)
     scene.web.follower._lease_at = 0.0  # the next look at the lease is due
     scene.look()
-    assert "Nobody watches the cluster" in get("/")
+    page = get("/")
+    assert "Nobody watches the cluster" in page
+    assert "its log says why it does not lead" in page
+
+
+def test_a_redis_that_refuses_writes_is_named_where_nobody_watches(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scene.model, "refuses_writes", lambda: "Redis at r:1 is out of memory: raise its maxmemory")
+    scene.look()
+    assert "out of memory" not in get("/")  # somebody leads, so it is no reason
+    scene.model.release("test", scene.epoch)
+    scene.web.follower._lease_at = 0.0
+    scene.look()
+    page = get("/")
+    assert "because writes are refused: Redis at r:1 is out of memory: raise its maxmemory." in page
+    assert "start the watching worker" not in page
 
 
 def test_a_page_that_cannot_be_made_says_what_to_do(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,7 +32,7 @@ class Command(BaseCommand):
         counts: Counter[bool | None] = Counter()
         replay = Replay()
         try:
-            for row in read(recording):
+            for row in read(recording, self._warn):
                 for said in replay.take(row.t, row.kind, row.type, row.object):
                     self._tell(said, counts)
         except (BadRecording, OSError) as error:
@@ -46,6 +46,9 @@ class Command(BaseCommand):
         self.stdout.write(f"{counts[True]} agree, {counts[False]} differ, {counts[None]} not modelled")
         if counts[False]:
             raise SystemExit(1)
+
+    def _warn(self, said: str) -> None:
+        self.stderr.write(self.style.WARNING(said))
 
     def _tell(self, said: Said, counts: Counter[bool | None]) -> None:
         counts[said.agrees] += 1

@@ -13,7 +13,7 @@ from django.core.management.base import BaseCommand, CommandError
 from dradash.conf import BadSetting, from_environ
 from dradash.informer.kubernetes_source import KubernetesSource
 from dradash.informer.record import record
-from dradash.informer.recording import STDOUT, Writer, open_for_writing
+from dradash.informer.recording import Writer, open_for_writing
 from dradash.informer.redact import Redactor
 from dradash.informer.source import SourceError
 from dradash.kinds.registry import KINDS
@@ -38,6 +38,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *_args: Any, file: str, seconds: float | None, **options: Any) -> None:
+        writer: Writer | None = None
         try:
             conf = from_environ()
             source = KubernetesSource.from_kubeconfig(
@@ -45,22 +46,29 @@ class Command(BaseCommand):
             )
             stop = _stop_on_signal()
             with open_for_writing(file) as out:
+                writer = Writer(out, KINDS, time.monotonic)
                 summary = record(
                     source,
-                    Writer(out, KINDS, time.monotonic),
+                    writer,
                     redactor=Redactor() if options["redact"] else None,
                     seconds=seconds,
                     stop=stop,
                 )
-        except OSError as error:
-            name = error.filename or ("standard output" if file == STDOUT else file)
-            raise CommandError(f"{name}: {error.strerror or error}") from error
         except (BadSetting, SourceError) as error:
             raise CommandError(str(error)) from error
+        except OSError as error:
+            raise CommandError(_failed(file, writer, error)) from error
         # To stderr: the recording itself may go to stdout.
         self.stderr.write(self.style.NOTICE(f"{file}: {summary.text}"))
         if not summary.counts:
             raise CommandError("nothing could be recorded")
+
+
+def _failed(file: str, writer: Writer | None, error: OSError) -> str:
+    if writer is None:  # it was not opened
+        return str(error)
+    rows = "1 row was" if writer.written == 1 else f"{writer.written} rows were"
+    return f"{file} cannot be written any more: {error.strerror or error}; {rows} written, with them the file ends"
 
 
 def _seconds(raw: str) -> float:

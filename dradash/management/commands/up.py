@@ -16,7 +16,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from dradash import bootstrap, lifecycle
 from dradash.conf import BadSetting, Conf, from_environ
-from dradash.informer.recording import BadRecording
+from dradash.informer.recording import BadRecording, quiet
 from dradash.management import arguments
 from dradash.management.filekind import RECORDING, WrongFile, expect
 from dradash.sim import replay, scenarios
@@ -137,8 +137,9 @@ def _recording(name: str | None) -> str:
         raise StartError(f"there is no recording {name}")
     try:
         expect(path, RECORDING)
-        # To its end: a row that cannot be played must not end a cluster that people look at.
-        replay.check(path)
+        # To its end: a row that cannot be played must not end a cluster that people look at. The simulator, which
+        # checks it too, is the one to say that it breaks off.
+        replay.check(path, quiet)
     except (WrongFile, BadRecording, OSError) as error:
         raise StartError(str(error)) from error
     return str(path)

@@ -133,10 +133,10 @@ def _rounds(turns: Sequence[Turn]) -> Iterator[Round]:
 
 
 def _begins_round(turn: Turn, current: Sequence[Turn]) -> bool:
+    if turn.kind not in (TurnKind.PROPOSED, TurnKind.SELECTED):
+        return False  # most turns: a round may have thousands of them
     kinds = {t.kind for t in current}
     if turn.kind is TurnKind.PROPOSED:
         return TurnKind.PROPOSED in kinds or TurnKind.SELECTED in kinds
-    if turn.kind is TurnKind.SELECTED:
-        # The nodes and the selection of one write belong together.
-        return TurnKind.SELECTED in kinds and current[-1].kind is not TurnKind.PROPOSED
-    return False
+    # The nodes and the selection of one write belong together.
+    return TurnKind.SELECTED in kinds and current[-1].kind is not TurnKind.PROPOSED

@@ -13,7 +13,7 @@ from dradash.reader.moment import show
 from dradash.store.model import SYNC, VERDICTS, Change
 from dradash.web.presenters import diff
 from dradash.web.presenters.query import Option, Query
-from dradash.web.presenters.words import href
+from dradash.web.presenters.words import few, href
 
 PARAMS: Final = frozenset({"kind", "ns", "type", "q", "before", "paused"})
 ROWS: Final = 50
@@ -126,7 +126,7 @@ def _line(change: Change, before: bytes | None) -> ChangeLine:
         key=change.key,
         href=page,
         then=f"{page}?{urlencode({'at': show(change.at + AFTER)})}" if page else "",
-        words=diff.words(change.kind, change.type, before, change.object),
+        words=few(diff.words(change.kind, change.type, before, change.object)),
     )
 
 

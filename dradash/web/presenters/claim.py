@@ -43,9 +43,11 @@ from dradash.web.presenters.claims import (
 )
 from dradash.web.presenters.deviceclaim import Requested, requested
 from dradash.web.presenters.steps import as_yaml
-from dradash.web.presenters.words import Actor, Chip, actor, claim_chip, cut, outcome_chip, pod_href
+from dradash.web.presenters.words import Actor, Chip, actor, claim_chip, cut, few, outcome_chip, pod_href
 
 NODE_NAMES: Final = 200
+HANDLES: Final = 20
+USERS: Final = 50
 DATA_SHOWN: Final = 400  # characters of a driver's opaque data
 
 
@@ -57,6 +59,7 @@ class HandleView(msgspec.Struct, frozen=True):
 
 class AllocationView(msgspec.Struct, frozen=True):
     handles: tuple[HandleView, ...]
+    more_handles: int
     shareable: bool
     where: Where
     nodes: tuple[str, ...]
@@ -88,8 +91,10 @@ class ClaimView(msgspec.Struct, frozen=True):
     parameters: str
     allocation: AllocationView | None
     requested: Requested | None  # with structured parameters
-    reserved: tuple[Consumer, ...]
-    users: tuple[UserRow, ...]
+    reserved: tuple[Consumer, ...]  # the first of ...
+    holders: int
+    users: tuple[UserRow, ...]  # the first of ...
+    named_by: int
     owner: Owner | None
     finalizers: tuple[str, ...]
     created: str
@@ -114,6 +119,7 @@ class ClaimFacts(msgspec.Struct, frozen=True):
     requested: Requested | None
     reserved: tuple[Consumer, ...]
     users: tuple[UserRow, ...]
+    named_by: int
     gone: float = 0.0
 
 
@@ -129,6 +135,7 @@ def gather(world: World, key: str, last: HistoryEntry | None = None) -> ClaimFac
             return None
     if claim is None:
         return None
+    pods = cluster.pods_by_claim.members(key)
     return ClaimFacts(
         key=key,
         claim=claim,
@@ -141,7 +148,8 @@ def gather(world: World, key: str, last: HistoryEntry | None = None) -> ClaimFac
         allocation=allocation_view(claim, cluster),
         requested=requested(claim, cluster) if isinstance(claim, deviceclaim.ResourceClaim) else None,
         reserved=consumers(claim, cluster),
-        users=tuple(_user(p, world.verdicts.get(p)) for p in sorted(cluster.pods_by_claim.members(key))),
+        users=tuple(_user(p, world.verdicts.get(p)) for p in sorted(pods)[:USERS]),
+        named_by=len(pods),
         gone=gone,
     )
 
@@ -153,6 +161,7 @@ def allocation_view(claim: AnyClaim, cluster: Cluster) -> AllocationView | None:
     names = _node_names(selector, cluster) if selector else []
     return AllocationView(
         handles=_handles(claim) if isinstance(claim, ResourceClaim) else (),
+        more_handles=max(0, _count_handles(claim) - HANDLES),
         shareable=is_shareable(claim),
         where=where,
         nodes=tuple(names[:NODE_NAMES]),
@@ -170,7 +179,14 @@ def _node_names(selector: NodeSelector, cluster: Cluster) -> list[str]:
 
 def _handles(claim: ResourceClaim) -> tuple[HandleView, ...]:
     allocation = claim.status.allocation
-    return tuple(_handle(h, claim.status.driver_name) for h in allocation.resource_handles) if allocation else ()
+    return (
+        tuple(_handle(h, claim.status.driver_name) for h in allocation.resource_handles[:HANDLES]) if allocation else ()
+    )
+
+
+def _count_handles(claim: AnyClaim) -> int:
+    allocation = claim.status.allocation if isinstance(claim, ResourceClaim) else None
+    return len(allocation.resource_handles) if allocation else 0
 
 
 def _handle(handle: ResourceHandle, driver: str) -> HandleView:
@@ -210,9 +226,11 @@ def present(facts: ClaimFacts, history: Sequence[HistoryEntry]) -> ClaimView:
         allocation=facts.allocation,
         requested=facts.requested,
         reserved=facts.reserved,
+        holders=len(claim.status.reserved_for),
         users=facts.users,
+        named_by=facts.named_by,
         owner=owner_of(claim.metadata),
-        finalizers=claim.metadata.finalizers,
+        finalizers=few(claim.metadata.finalizers),
         created=claim.metadata.creation_timestamp or "",
         deleting=deletion_asked(claim.metadata) or claim.metadata.deletion_timestamp or "",
         life=tuple(reversed(claim_life(history, ", ".join(facts.drivers)))),

@@ -28,7 +28,7 @@ from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.nodetable import InvalidSelector
 from dradash.web.presenters.lines import Strip, claim_strip, window_of
 from dradash.web.presenters.query import Column, Option, Pager, Query, Sorting, columns, options, page_of, sorted_by
-from dradash.web.presenters.words import CLAIM_STATES, Chip, claim_chip, claim_href, href, pod_href, row_id
+from dradash.web.presenters.words import CLAIM_STATES, SHOWN, Chip, claim_chip, claim_href, cut, href, pod_href, row_id
 
 PARAMS: Final = frozenset({"ns", "state", "class", "driver", "q", "sort", "page"})
 
@@ -75,7 +75,8 @@ class ClaimRow(msgspec.Struct, frozen=True):
     drivers: tuple[str, ...]
     where: Where | None  # None: not allocated
     shareable: bool
-    reserved: tuple[Consumer, ...]
+    reserved: tuple[Consumer, ...]  # the first of ...
+    holders: int
     pods: int  # pods that name the claim
     owner: Owner | None
     created: str
@@ -130,7 +131,7 @@ def where_available(claim: AnyClaim, cluster: Cluster) -> Where | None:
     try:
         return Where(cluster.nodes.matching(selector).bit_count())
     except InvalidSelector as error:
-        return Where(error=str(error))
+        return Where(error=cut(str(error)))
 
 
 def class_links(claim: AnyClaim, cluster: Cluster) -> tuple[ClassLink, ...]:
@@ -138,8 +139,9 @@ def class_links(claim: AnyClaim, cluster: Cluster) -> tuple[ClassLink, ...]:
 
 
 def consumers(claim: AnyClaim, cluster: Cluster) -> tuple[Consumer, ...]:
+    """The first of those that the claim is reserved for."""
     found = []
-    for ref in claim.status.reserved_for:
+    for ref in claim.status.reserved_for[:SHOWN]:
         key = cluster.pods_by_uid.get(ref.uid)
         found.append(Consumer(ref.name, ref.resource, ref.uid, pod_href(key) if key else "", key is not None))
     return tuple(found)
@@ -231,6 +233,7 @@ def _row(item: Item, cluster: Cluster) -> ClaimRow:
         where=where_available(claim, cluster),
         shareable=is_shareable(claim),
         reserved=consumers(claim, cluster),
+        holders=len(claim.status.reserved_for),
         pods=len(cluster.pods_by_claim.members(item.key)),
         owner=owner_of(claim.metadata),
         created=claim.metadata.creation_timestamp or "",

@@ -28,8 +28,10 @@ from dradash.store.model import HistoryEntry
 from dradash.web.presenters import kubectl
 from dradash.web.presenters.negotiations import STATES, Move, move
 from dradash.web.presenters.query import Query
+from dradash.web.presenters.rounds import bounded
 from dradash.web.presenters.steps import as_yaml
 from dradash.web.presenters.words import (
+    SHOWN,
     Chip,
     claim_chip,
     claim_href,
@@ -43,6 +45,8 @@ from dradash.web.presenters.words import (
 
 KIND: Final = "podschedulingcontexts"
 ROUNDS: Final = 20  # newest ones that are shown at once
+COLUMNS: Final = 6  # claims that are shown, with what each driver says of ...
+ROWS: Final = 150  # ... nodes
 NODES_NAMED: Final = 6  # nodes of one move that are named at once
 UNKNOWN_LANE: Final = "claims"  # moves whose author the objects do not name
 
@@ -127,6 +131,7 @@ class NegotiationView(msgspec.Struct, frozen=True):
     chip: Chip
     moves: tuple[Move, ...]
     also: tuple[Move, ...]  # awaited too, but not enough by itself
+    unnamed: int  # moves more than these
     since: float
     rules: tuple[RuleView, ...]
     lanes: tuple[str, ...]
@@ -134,8 +139,10 @@ class NegotiationView(msgspec.Struct, frozen=True):
     rounds: tuple[RoundView, ...]  # newest first
     unlisted: int
     all_href: str
-    claims: tuple[ClaimColumn, ...]
+    claims: tuple[ClaimColumn, ...]  # the first ones, ...
+    more_claims: int  # ... how many more there are, ...
     nodes: tuple[NodeRow, ...]
+    more_nodes: int  # ... and of the nodes
     selected: str
     command: str
     describe: str
@@ -195,6 +202,7 @@ def present(
     negotiation = negotiate(seen, {n: seen_claims(h) for n, h in claims.items()}, standing.drivers)
     lanes = _lanes(standing, [t for r in negotiation.rounds for t in r.turns])
     everything = query.get("rounds") == "all"
+    negotiation = bounded(negotiation)
     rounds = negotiation.rounds[::-1] if everything else negotiation.rounds[: -ROUNDS - 1 : -1]
     rules = () if facts.gone else rules_broken(standing, now)
     meta = standing.context.metadata
@@ -208,17 +216,20 @@ def present(
         pod_chip=facts.pod_chip,
         pod_sentence=facts.pod_sentence,
         chip=STATES[standing.state],
-        moves=tuple(move(m) for m in standing.moves),
-        also=tuple(move(m) for m in standing.also),
+        moves=tuple(move(m) for m in standing.moves[:SHOWN]),
+        also=tuple(move(m) for m in standing.also[:SHOWN]),
+        unnamed=max(0, len(standing.moves) - SHOWN) + max(0, len(standing.also) - SHOWN),
         since=standing.since,
-        rules=tuple(_rule(r) for r in rules if id_of(r, standing.context) not in told),
+        rules=tuple(_rule(r) for r in rules if id_of(r, standing.context) not in told)[:SHOWN],
         lanes=lanes,
         lane_hrefs=tuple((lane, "" if lane in (SCHEDULER, UNKNOWN_LANE) else driver_href(lane)) for lane in lanes),
         rounds=tuple(RoundView(r.number, r.started, tuple(_turn(t, lanes) for t in r.turns)) for r in rounds),
         unlisted=len(negotiation.rounds) - len(rounds),
         all_href=query.link(rounds="all"),
-        claims=tuple(_column(facts, name) for name in standing.claims),
+        claims=tuple(_column(facts, name) for name in _shown(standing)),
+        more_claims=max(0, len(standing.claims) - COLUMNS),
         nodes=_nodes(facts),
+        more_nodes=max(0, len(_named(standing.context)) - ROWS),
         selected=standing.context.spec.selected_node,
         command=kubectl.get(KIND, meta.namespace, meta.name),
         describe=kubectl.describe(KIND, meta.namespace, meta.name),
@@ -325,12 +336,17 @@ def _named(context: PodSchedulingContext) -> tuple[str, ...]:
 
 
 def _available(cluster: Cluster, standing: Talk) -> dict[str, frozenset[str]]:
-    names, found = _named(standing.context), {}
-    for entry, claim in standing.claims.items():
+    names, found = _named(standing.context)[:ROWS], {}
+    for entry in _shown(standing):
+        claim = standing.claims[entry]
         if claim is not None and claim.status.allocation is not None:
             nodes = available_on(claim, cluster)
             found[entry] = frozenset(n for n in names if cluster.nodes.named((n,)) & nodes)
     return found
+
+
+def _shown(standing: Talk) -> list[str]:
+    return list(standing.claims)[:COLUMNS]
 
 
 def _nodes(facts: Facts) -> tuple[NodeRow, ...]:
@@ -338,8 +354,8 @@ def _nodes(facts: Facts) -> tuple[NodeRow, ...]:
     refused = {s.name: frozenset(s.unsuitable_nodes) for s in standing.context.status.resource_claims}
     proposed = set(spec.potential_nodes)
     rows = []
-    for node in _named(standing.context):
-        answers = tuple(_answer(facts, refused, claim, node) for claim in standing.claims)
+    for node in _named(standing.context)[:ROWS]:
+        answers = tuple(_answer(facts, refused, claim, node) for claim in _shown(standing))
         rows.append(NodeRow(node, node_href(node), node == spec.selected_node, node in proposed, answers))
     return tuple(rows)
 

@@ -19,6 +19,7 @@ from dradash.web.presenters.query import Column, Option, Pager, Query, Sorting, 
 from dradash.web.presenters.words import ACTORS, Chip, driver_href, negotiation_href, node_href, pod_href, row_id
 
 PARAMS: Final = frozenset({"ns", "driver", "state", "q", "sort", "page"})
+MOVES: Final = 6  # of one negotiation that are named in the list
 FINISH: Final = str(Stage.FINISH)
 
 STATES: Final[dict[str, Chip]] = {
@@ -53,6 +54,7 @@ class TalkRow(msgspec.Struct, frozen=True):
     pod_href: str  # "" when there is no such pod
     chip: Chip
     moves: tuple[Move, ...]
+    unnamed: int  # moves more than these
     since: float
     proposed: int
     selected: str
@@ -60,6 +62,7 @@ class TalkRow(msgspec.Struct, frozen=True):
     answered: int
     claims: int
     broken: tuple[Invariant, ...]
+    more_broken: int
     trail: Line | None = None
 
 
@@ -142,6 +145,7 @@ def _filters(talks: list[Talk], query: Query) -> TalkFilters:
 def _row(talk: Talk, now: float) -> TalkRow:
     spec = talk.context.spec
     answered = {s.name for s in talk.context.status.resource_claims}
+    broken = rules_broken(talk, now)
     return TalkRow(
         id=row_id("talk", talk.key),
         key=talk.key,
@@ -150,14 +154,16 @@ def _row(talk: Talk, now: float) -> TalkRow:
         name=talk.context.name,
         pod_href=pod_href(talk.key) if talk.pod else "",
         chip=STATES[talk.state],
-        moves=tuple(move(m) for m in talk.moves),
+        moves=tuple(move(m) for m in talk.moves[:MOVES]),
+        unnamed=max(0, len(talk.moves) - MOVES),
         since=talk.since,
         proposed=len(spec.potential_nodes),
         selected=spec.selected_node,
         selected_href=node_href(spec.selected_node) if spec.selected_node else "",
         answered=sum(name in answered for name in talk.claims),
         claims=len(talk.claims),
-        broken=rules_broken(talk, now),
+        broken=tuple(broken[:MOVES]),
+        more_broken=max(0, len(broken) - MOVES),
     )
 
 

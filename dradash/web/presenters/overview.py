@@ -15,7 +15,7 @@ from dradash.scheduling.claimfacts import claims_of, state_of
 from dradash.scheduling.classic.claimstate import ClaimState
 from dradash.scheduling.verdict import Outcome, Verdict
 from dradash.store.model import SYNC, Change, SyncState
-from dradash.web.presenters.pods import SETTLED, UNJUDGED, needs_a_person
+from dradash.web.presenters.pods import SETTLED, UNJUDGED, needs_a_person, reasons_of
 from dradash.web.presenters.status import is_expected
 from dradash.web.presenters.words import (
     Actor,
@@ -168,7 +168,7 @@ def _outcomes(verdicts: Iterable[Verdict | None]) -> tuple[Share, ...]:
 
 
 def _reasons(verdicts: Iterable[Verdict | None]) -> tuple[Share, ...]:
-    counts = Counter(r for v in verdicts if v for r in v.reason_texts)
+    counts = Counter(r for v in verdicts if v for r in reasons_of(v))
     most = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:TOP_REASONS]
     top = most[0][1] if most else 1
     return tuple(

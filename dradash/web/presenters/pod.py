@@ -29,11 +29,13 @@ from dradash.web.presenters import nodes as node_groups
 from dradash.web.presenters import steps as pipeline
 from dradash.web.presenters.claim import AllocationView, allocation_view
 from dradash.web.presenters.claims import ClassLink, Consumer, class_links, consumers
-from dradash.web.presenters.words import Actor, Chip, actor, claim_chip, claim_href, cut, href, outcome_chip
+from dradash.web.presenters.rounds import bounded
+from dradash.web.presenters.words import SHOWN, Actor, Chip, actor, claim_chip, claim_href, cut, few, href, outcome_chip
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 EVENTS: Final = 20
 CLAUSES: Final = 50
+CARDS: Final = 40  # claims of one pod
 DONE: Final = Chip("Deleted", "idle", "trash", "The pod has ended, and its claim was deleted: this is its last state")
 
 
@@ -49,7 +51,8 @@ class ClaimCard(msgspec.Struct, frozen=True):
     classes: tuple[ClassLink, ...]
     drivers: tuple[str, ...]
     allocation: AllocationView | None
-    reserved: tuple[Consumer, ...]
+    reserved: tuple[Consumer, ...]  # the first of ...
+    holders: int
     key: str  # namespace/name of the claim
 
 
@@ -108,8 +111,10 @@ class PodView(msgspec.Struct, frozen=True):
     untold: str  # why there are no steps; "" when there are some
     steps: tuple[pipeline.StepView, ...]
     nodes: node_groups.NodesView
-    claims: tuple[ClaimCard, ...]
+    claims: tuple[ClaimCard, ...]  # the first ones ...
+    unlisted: int  # ... and how many more
     negotiation: Negotiation
+    more_awaited: int  # than are listed
     rules: tuple[str, ...]  # broken in the negotiation
     has_context: bool
     effects: tuple[pipeline.EffectView, ...]
@@ -197,7 +202,7 @@ def _cards(world: World, pod: Pod, verdict: Verdict | None, left: Mapping[str, A
     generated = {s.name: s.resource_claim_name for s in pod.status.resource_claim_statuses}
     judged = {c.name: c for c in verdict.claims} if verdict else {}
     cards = []
-    for entry in pod.spec.resource_claims:
+    for entry in pod.spec.resource_claims[:CARDS]:
         ref = judged.get(entry.name)
         name = entry.claim_name or generated.get(entry.name) or (ref.claim if ref else "") or ""
         key = f"{pod.namespace}/{name}" if name else ""
@@ -217,6 +222,7 @@ def _cards(world: World, pod: Pod, verdict: Verdict | None, left: Mapping[str, A
                 drivers=drivers_in_charge(claim, world.cluster) if claim else classes_in(ref.driver if ref else ""),
                 allocation=allocation_view(claim, world.cluster) if claim else None,
                 reserved=consumers(claim, world.cluster) if claim else (),
+                holders=len(claim.status.reserved_for) if claim else 0,
                 key=key,
             )
         )
@@ -243,6 +249,7 @@ def present(
 ) -> PodView:
     """told: ids of findings that are on the page; not said twice."""
     verdict = verdict_of(facts, history)
+    negotiation = _negotiation(facts, history)
     pod, said = facts.pod, verdict.agreement if verdict else Agreement()
     return PodView(
         key=facts.key,
@@ -257,8 +264,10 @@ def present(
         steps=pipeline.present(verdict),
         nodes=node_groups.present(verdict, sets, names),
         claims=facts.claims,
-        negotiation=_negotiation(facts, history),
-        rules=tuple(r.text for r in facts.rules if facts.context and id_of(r, facts.context) not in told),
+        unlisted=max(0, len(pod.spec.resource_claims) - CARDS),
+        negotiation=bounded(negotiation),
+        more_awaited=max(0, len(negotiation.awaited) - SHOWN),
+        rules=few([r.text for r in facts.rules if facts.context and id_of(r, facts.context) not in told]),
         has_context=facts.context is not None,
         effects=pipeline.effects(verdict),
         agreement=msgspec.structs.replace(said, said=cut(said.said)),
@@ -293,9 +302,9 @@ def _headline(pod: Pod, verdict: Verdict | None, context: PodSchedulingContext |
         assumed=node not in (pod.spec.node_name, selected) and verdict is not None and verdict.nodes_fit > 1,
         fit=verdict.nodes_fit if verdict else 0,
         total=verdict.nodes_total if verdict else 0,
-        alternatives=verdict.alternatives if verdict else (),
+        alternatives=few(verdict.alternatives) if verdict else (),
         other_scheduler=other if other and other != DEFAULT_SCHEDULER else "",
-        gates=tuple(g.name for g in pod.spec.scheduling_gates),
+        gates=few([g.name for g in pod.spec.scheduling_gates]),
         deleting=deletion_asked(pod.metadata) or pod.metadata.deletion_timestamp or "",
         grace=pod.metadata.deletion_grace_period_seconds or 0,
         waiting=verdict is not None and verdict.outcome not in (Outcome.BOUND, Outcome.TERMINATING),

@@ -15,7 +15,18 @@ from dradash.scheduling.claimfacts import classes_in
 from dradash.scheduling.reasons import codes_of
 from dradash.scheduling.verdict import PERSON, Outcome, Verdict
 from dradash.web.presenters.lines import Line, pod_line, window_of
-from dradash.web.presenters.query import Column, Option, Pager, Query, Sorting, columns, options, page_of, sorted_by
+from dradash.web.presenters.query import (
+    Column,
+    Option,
+    Pager,
+    Query,
+    Sorting,
+    columns,
+    options,
+    page_of,
+    sorted_by,
+    value_of,
+)
 from dradash.web.presenters.words import (
     OUTCOMES,
     Actor,
@@ -30,6 +41,7 @@ from dradash.web.presenters.words import (
 )
 
 PARAMS: Final = frozenset({"ns", "outcome", "reason", "class", "who", "q", "sort", "page"})
+CLAIMS_SHOWN: Final = 8  # of one pod
 ANY: Final = "any"  # of the outcome filter: bound and terminating pods as well
 UNJUDGED: Final = "NotJudged"
 SETTLED: Final = frozenset({Outcome.BOUND, Outcome.TERMINATING})
@@ -51,7 +63,8 @@ class PodRow(msgspec.Struct, frozen=True):
     sentence: str
     fit: int
     nodes: int
-    claims: tuple[PodClaim, ...]
+    claims: tuple[PodClaim, ...]  # the first ones ...
+    unlisted: int  # ... and how many more
     created: str  # RFC 3339: the pod waits for the scheduler since then
     actor: Actor | None
     since: float
@@ -146,7 +159,8 @@ def _has_outcome(item: Item, outcome: str) -> bool:
 
 
 def reasons_of(verdict: Verdict | None) -> tuple[str, ...]:
-    return verdict.reason_texts if verdict else ()
+    """As the filter's parameter can hold them."""
+    return tuple(value_of("reason", text) for text in verdict.reason_texts) if verdict else ()
 
 
 def classes_of(verdict: Verdict | None) -> set[str]:
@@ -204,6 +218,7 @@ def _row(item: Item) -> PodRow:
         fit=verdict.nodes_fit if verdict else 0,
         nodes=verdict.nodes_total if verdict else 0,
         claims=_claims(item),
+        unlisted=max(0, len(item.pod.spec.resource_claims) - CLAIMS_SHOWN),
         created=item.pod.metadata.creation_timestamp or "",
         actor=actor(verdict.acts_next) if verdict else None,
         since=verdict.since if verdict else 0.0,
@@ -212,10 +227,10 @@ def _row(item: Item) -> PodRow:
 
 def _claims(item: Item) -> tuple[PodClaim, ...]:
     if item.verdict is None:
-        return tuple(PodClaim(c.name, "", claim_chip("")) for c in item.pod.spec.resource_claims)
+        return tuple(PodClaim(c.name, "", claim_chip("")) for c in item.pod.spec.resource_claims[:CLAIMS_SHOWN])
     return tuple(
         PodClaim(c.name, claim_href(f"{item.pod.namespace}/{c.claim}") if c.claim else "", claim_chip(c.state))
-        for c in item.verdict.claims
+        for c in item.verdict.claims[:CLAIMS_SHOWN]
     )
 
 

@@ -55,6 +55,7 @@ class FreshnessView(msgspec.Struct, frozen=True):
     failing_since: float
     leaderless: bool
     leader_since: float
+    refusing: str  # why the model takes no writes, where that is why nobody watches
     overdue: int  # pods that wait to be judged for longer than they should, ...
     overdue_since: float  # ... and since when
     unknown: tuple[UnknownKind, ...]
@@ -121,6 +122,7 @@ def present(freshness: Freshness, sync: Mapping[str, SyncState], cluster: str) -
         failing_since=freshness.failing_since,
         leaderless=freshness.state == "live" and not freshness.leader,
         leader_since=freshness.leader_since,
+        refusing=freshness.refusing,
         overdue=freshness.due if freshness.overdue and freshness.state == "live" else 0,
         overdue_since=freshness.due_since,
         unknown=tuple(unknown),

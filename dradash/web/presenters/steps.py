@@ -144,31 +144,51 @@ def _effect(point: str, effect: Effect) -> EffectView:
 
 
 LEAVES: Final = 1500  # values of an object that are shown: more cost seconds to write, and megabytes
+LEAF: Final = 40  # characters of a value; a longer one counts as several
 ENTRIES: Final = 200  # of one map or list
 
 
 def as_yaml(value: dict[str, Any]) -> str:
     """The object as YAML; of one that is too large the beginning of each part, with a note of what is left out."""
-    budget = [LEAVES]
-    pruned = _pruned(value, budget)
-    text = yaml.safe_dump(pruned, sort_keys=False, allow_unicode=True, width=100)
+    pruning = _Pruning()
+    text = yaml.safe_dump(pruning.pruned(value), sort_keys=False, allow_unicode=True, width=100)
     note = "# Not all of it is shown here: where “…” stands, more follows. kubectl shows the whole object.\n"
-    return text if pruned == value else note + text
+    return note + text if pruning.left_out else text
 
 
-def _pruned(value: Any, budget: list[int]) -> Any:
-    """budget: how many values may still be shown; what is taken is subtracted."""
-    if isinstance(value, dict):
-        kept = {k: _pruned(v, budget) for k, v in list(value.items())[: _room(budget)]}
-        rest = len(value) - len(kept)
-        return kept | {"…": f"{rest:,} more"} if rest else kept
-    if isinstance(value, list):
-        items = [_pruned(v, budget) for v in value[: _room(budget)]]
-        rest = len(value) - len(items)
-        return [*items, f"… {rest:,} more"] if rest else items
-    budget[0] -= 1
-    return cut(value) if isinstance(value, str) else value
+class _Pruning:
+    def __init__(self) -> None:
+        self.left_out = False
+        self._budget = LEAVES  # values that may still be shown
 
+    def pruned(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            return self._map(value)
+        if isinstance(value, (list, tuple)):
+            items: list[Any] = []
+            for item in value:
+                if self._is_full(len(items)):
+                    return [*items, f"… {len(value) - len(items):,} more"]
+                items.append(self.pruned(item))
+            return items
+        if not isinstance(value, str):
+            self._budget -= 1
+            return value
+        shown = cut(value)
+        self.left_out |= shown != value
+        self._budget -= 1 + len(shown) // LEAF
+        return shown
 
-def _room(budget: list[int]) -> int:
-    return max(0, min(ENTRIES, budget[0]))
+    def _map(self, value: dict[str, Any]) -> dict[str, Any]:
+        kept: dict[str, Any] = {}
+        for key, item in value.items():
+            if self._is_full(len(kept)):
+                return kept | {"…": f"{len(value) - len(kept):,} more"}
+            self._budget -= len(key) // LEAF
+            kept[key] = self.pruned(item)
+        return kept
+
+    def _is_full(self, entries: int) -> bool:
+        full = entries >= ENTRIES or self._budget <= 0
+        self.left_out |= full
+        return full

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from typing import Final
 from urllib.parse import quote
 
@@ -13,11 +14,20 @@ from dradash.scheduling.status import Code
 from dradash.scheduling.verdict import ActsNext, Outcome, Step, StepState
 
 LONGEST: Final = 1000  # characters of a text that others wrote
+LONGEST_NAME: Final = 300
+SHOWN: Final = 20  # entries of a list that others wrote
 
 
 def cut(text: str, longest: int = LONGEST) -> str:
     """The text's beginning, with how much was left out: a page must not grow with what others write."""
     return text if len(text) <= longest else f"{text[:longest]}… ({len(text) - longest:,} more characters)"
+
+
+def few(texts: Sequence[str], shown: int = SHOWN) -> tuple[str, ...]:
+    """The first of them, with how many were left out: an object may have thousands."""
+    rest = len(texts) - shown
+    first = tuple(cut(text, LONGEST_NAME) for text in texts[:shown])
+    return (*first, f"… {rest:,} more") if rest > 0 else first
 
 
 class Chip(msgspec.Struct, frozen=True):
@@ -119,7 +129,7 @@ class Actor(msgspec.Struct, frozen=True):
 
 
 def actor(acts: ActsNext) -> Actor:
-    return Actor(acts.who, ACTORS.get(acts.who, "question"), acts.names, acts.what)
+    return Actor(acts.who, ACTORS.get(acts.who, "question"), few(acts.names), cut(acts.what))
 
 
 def plural(count: int, one: str, many: str = "") -> str:

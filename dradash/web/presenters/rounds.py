@@ -1,0 +1,31 @@
+"""A negotiation as pages show it: of each round and of each list of nodes the beginning."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from dradash.scheduling.classic.negotiation import Negotiation, Round
+from dradash.scheduling.classic.turns import Turn
+from dradash.web.presenters.words import SHOWN, few
+
+TURNS: Final = 60  # of one round: each of a pod's claims may make several
+NODES: Final = 200  # of one turn
+
+
+def bounded(negotiation: Negotiation) -> Negotiation:
+    rounds = tuple(_round(r) for r in negotiation.rounds)
+    return msgspec.structs.replace(negotiation, rounds=rounds, awaited=negotiation.awaited[:SHOWN])
+
+
+def _round(whole: Round) -> Round:
+    turns = tuple(_turn(t) for t in whole.turns[:TURNS])
+    if rest := len(whole.turns) - len(turns):
+        last = turns[-1]
+        turns = (*turns, msgspec.structs.replace(last, nodes=(), claim="", text=f"and others: {rest:,} more moves"))
+    return msgspec.structs.replace(whole, turns=turns)
+
+
+def _turn(turn: Turn) -> Turn:
+    return msgspec.structs.replace(turn, nodes=few(turn.nodes, NODES)) if len(turn.nodes) > NODES else turn
