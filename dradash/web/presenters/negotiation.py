@@ -45,8 +45,8 @@ from dradash.web.presenters.words import (
 
 KIND: Final = "podschedulingcontexts"
 ROUNDS: Final = 20  # newest ones that are shown at once
-COLUMNS: Final = 6  # claims that are shown, with what each driver says of ...
-ROWS: Final = 150  # ... nodes
+COLUMNS: Final = 24  # claims that are shown ...
+CELLS: Final = 900  # ... each with what its driver says of the nodes shown: 128 nodes, the most there should be, for 7
 NODES_NAMED: Final = 6  # nodes of one move that are named at once
 UNKNOWN_LANE: Final = "claims"  # moves whose author the objects do not name
 
@@ -229,7 +229,7 @@ def present(
         claims=tuple(_column(facts, name) for name in _shown(standing)),
         more_claims=max(0, len(standing.claims) - COLUMNS),
         nodes=_nodes(facts),
-        more_nodes=max(0, len(_named(standing.context)) - ROWS),
+        more_nodes=max(0, len(_named(standing.context)) - _rows(standing)),
         selected=standing.context.spec.selected_node,
         command=kubectl.get(KIND, meta.namespace, meta.name),
         describe=kubectl.describe(KIND, meta.namespace, meta.name),
@@ -336,7 +336,7 @@ def _named(context: PodSchedulingContext) -> tuple[str, ...]:
 
 
 def _available(cluster: Cluster, standing: Talk) -> dict[str, frozenset[str]]:
-    names, found = _named(standing.context)[:ROWS], {}
+    names, found = _named(standing.context)[: _rows(standing)], {}
     for entry in _shown(standing):
         claim = standing.claims[entry]
         if claim is not None and claim.status.allocation is not None:
@@ -349,12 +349,16 @@ def _shown(standing: Talk) -> list[str]:
     return list(standing.claims)[:COLUMNS]
 
 
+def _rows(standing: Talk) -> int:
+    return CELLS // max(1, len(_shown(standing)))
+
+
 def _nodes(facts: Facts) -> tuple[NodeRow, ...]:
     standing, spec = facts.talk, facts.talk.context.spec
     refused = {s.name: frozenset(s.unsuitable_nodes) for s in standing.context.status.resource_claims}
     proposed = set(spec.potential_nodes)
     rows = []
-    for node in _named(standing.context)[:ROWS]:
+    for node in _named(standing.context)[: _rows(standing)]:
         answers = tuple(_answer(facts, refused, claim, node) for claim in _shown(standing))
         rows.append(NodeRow(node, node_href(node), node == spec.selected_node, node in proposed, answers))
     return tuple(rows)
