@@ -10,6 +10,7 @@ import os
 import sys
 import time
 from typing import Any, Final
+from urllib.parse import urlencode
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dradash.settings")
 
@@ -28,6 +29,7 @@ from tests.simworld import scenario
 SECONDS: Final = 4.0
 SPEED: Final = 25.0
 ROWS: Final = 2
+SELECTOR: Final = 'device.capacity["gpu.example.com"].memory.compareTo(quantity("40Gi")) >= 0'
 
 
 def watched() -> Scene:
@@ -103,7 +105,9 @@ def main() -> None:
     for endpoint in ENDPOINTS:
         path = address(endpoint.path, known, finding)
         more = f"?limit={ROWS}" if endpoint.pageable else "?uid=none&name=" + known["pods"].partition("/")[2]
-        response = client.get(path + (more if endpoint.pageable or endpoint.name == "lookup" else ""))
+        if endpoint.name == "selectors":
+            more = f"?class=a100&limit={ROWS}&" + urlencode({"expression": SELECTOR})
+        response = client.get(path + (more if endpoint.pageable or endpoint.name in ("lookup", "selectors") else ""))
         if endpoint.name == "pod-devices":
             response = devices(endpoint.path)
             current.use(scene.web)

@@ -16,6 +16,7 @@ from dradash.api import (
     nodes,
     poddevices,
     pods,
+    selectors,
     system,
     verdicts,
 )
@@ -31,6 +32,7 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = (
     *classes.ENDPOINTS,
     *deviceclasses.ENDPOINTS,
     *inventory.ENDPOINTS,
+    *selectors.ENDPOINTS,
     *findings.ENDPOINTS,
     *changes.ENDPOINTS,
     *system.ENDPOINTS,

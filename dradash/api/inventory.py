@@ -156,7 +156,7 @@ def _use(of: CounterUse) -> Use:
 # --- pools -----------------------------------------------------------------------------------------------------------
 
 
-def _address(section: str, id_: tuple[str, ...]) -> str:
+def device_address(section: str, id_: tuple[str, ...]) -> str:
     """A pool's name may have slashes; they stay."""
     driver, pool, *device = id_
     return f"/{section}/{quote(driver, '')}/{quote(pool)}" + "".join(f"/{quote(d, '')}" for d in device)
@@ -191,8 +191,8 @@ def pool_row(state: PoolState, world: World) -> PoolRow:
         taken=ledger.taken_in(world.cluster.inventory, state),
         nodes=nodes[:NAMED],
         nodes_total=len(nodes),
-        url=ROOT + _address("pools", id_),
-        page=_address("pools", id_),
+        url=ROOT + device_address("pools", id_),
+        page=device_address("pools", id_),
     )
 
 
@@ -323,8 +323,8 @@ def device_row(one: Published, state: PoolState, world: World) -> DeviceRow:
         ),
         attributes={name: ledger.attribute_text(value) for name, value in one.device.attributes.items()},
         slice=ref(KIND, one.slice.name),
-        url=ROOT + _address("devices", one.id),
-        page=_address("devices", one.id),
+        url=ROOT + device_address("devices", one.id),
+        page=device_address("devices", one.id),
     )
 
 

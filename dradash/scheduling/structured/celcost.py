@@ -1,7 +1,7 @@
 """What calls cost beyond one each, so that the cost limit bounds time and memory too.
 
-Strings cost as in cel-go. There lists are cheap to join and to pass on; here they are copied and walked, so long ones cost
-what is done with them. No list of a selector that was written for devices is that long.
+Strings cost as in cel-go. There lists are cheap to join and to pass on; here they are copied and walked, so long ones
+cost what is done with them. No list of a selector that was written for devices is that long.
 """
 
 from __future__ import annotations

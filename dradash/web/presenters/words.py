@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from typing import Final
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import msgspec
 
@@ -160,6 +160,13 @@ def class_href(name: str) -> str:
 
 def device_class_href(name: str) -> str:
     return f"/deviceclasses/{quote(name, safe='')}"
+
+
+def bench_href(expression: str = "", device_class: str = "", driver: str = "") -> str:
+    """The selector bench with this filled in."""
+    given = {"class": device_class, "driver": driver, "expression": expression}
+    query = urlencode({name: value for name, value in given.items() if value})
+    return "/selectors" + (f"?{query}" if query else "")
 
 
 def slice_href(name: str) -> str:
