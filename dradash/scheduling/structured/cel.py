@@ -157,7 +157,7 @@ class _Re2:
         if limit == 0 or not self.matches(text, pattern):
             return []
         if _may_run_away(pattern, len(text)):
-            raise EvalError("this pattern is not evaluated here: it repeats a repetition or a choice")
+            raise EvalError("this pattern is not evaluated here: it repeats a repetition")
         try:
             compiled = re.compile(pattern.replace(r"\z", r"\Z"))
         except (re.error, RecursionError) as error:
