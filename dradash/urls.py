@@ -51,6 +51,7 @@ urlpatterns = [
         name="device",
     ),
     path("selectors", views.PageView.as_view(page=bench.SelectorsPage), name="selectors"),
+    path("taints", views.PageView.as_view(page=bench.TaintsPage), name="taints"),
     path("drivers", views.PageView.as_view(page=classes.DriversPage), name="drivers"),
     path("drivers/<str:name>", views.PageView.as_view(page=classes.DriverPage), name="driver"),
     path("nodes/<str:name>", views.PageView.as_view(page=nodes.NodePage), name="node"),

@@ -71,6 +71,7 @@ _ALL: Final = (
     PageLine("/devices/gpu.example.com/rack/one/gpu-0", ("ml/devices", "a100"), ("resourceslices",), is_object=True),
     PageLine("/ns/ml/claims/devices", ("gpu-0", "Requests"), ("resourceclaims",), is_object=True),
     PageLine(SELECTORS, ("1 of 2 devices", "missing key", "Part by part"), ("resourceslices",)),
+    PageLine("/taints?key=broken&pool=rack/one", ("Device taints", "ml/devices", "Evicted"), ("resourceslices",)),
     PageLine("/drivers", ("gpu.example.com",), ("resourceclasses",), is_list=True),
     PageLine("/drivers/gpu.example.com", ("gpu.example.com",), ("resourceclasses",), is_object=True),
     PageLine("/doctor", ("Doctor",), is_list=True),

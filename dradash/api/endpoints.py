@@ -18,6 +18,7 @@ from dradash.api import (
     pods,
     selectors,
     system,
+    taints,
     verdicts,
 )
 from dradash.api.endpoint import Endpoint
@@ -33,6 +34,7 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = (
     *deviceclasses.ENDPOINTS,
     *inventory.ENDPOINTS,
     *selectors.ENDPOINTS,
+    *taints.ENDPOINTS,
     *findings.ENDPOINTS,
     *changes.ENDPOINTS,
     *system.ENDPOINTS,

@@ -1,4 +1,4 @@
-"""What can be tried out on the devices of the cluster, without anything being changed: a selector."""
+"""What can be tried out on the devices of the cluster, without anything being changed: a selector, a taint."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from collections.abc import Callable
 from typing import Final
 
 from dradash.reader import topics
-from dradash.scheduling.structured import selectorbench
+from dradash.scheduling.structured import selectorbench, taintpreview
+from dradash.scheduling.structured.taintpreview import Preview
 from dradash.web.fragments import Part
 from dradash.web.pages.base import Page
-from dradash.web.presenters import selectors
+from dradash.web.presenters import selectors, taints
 from dradash.web.presenters.query import EXPRESSION
 
-SECONDS: Final = 2.0  # for one selector on all devices
+SECONDS: Final = 2.0  # for one selector on all devices, and for the pods of one taint
 
 
 def within(seconds: float) -> Callable[[], bool]:
@@ -44,3 +45,29 @@ class SelectorsPage(Page):
         view = selectors.present(asked, selectorbench.answer(asked, within(SECONDS)))
         found = Part("found", "selectors/_found.html", view)
         return "Selector bench", [Part("filters", "selectors/_filters.html", choices), found], 200
+
+
+class TaintsPage(Page):
+    """Rules, and the preview of one or of a taint that is typed."""
+
+    template = "taints/page.html"
+    params = taints.PARAMS
+    section = "devices"
+
+    def topics(self) -> frozenset[str]:
+        return frozenset({topics.DEVICES, topics.PODS})
+
+    @property
+    def looks_back(self) -> bool:
+        """Pods are tried on a cluster with the taint: other pages must not wait for it."""
+        return True
+
+    def parts(self) -> tuple[str, list[Part], int]:
+        with self.world() as world:
+            asked = taints.question(self.query, world.cluster) if taints.is_asked(self.query) else None
+            prepared = taintpreview.prepare(asked, world.cluster) if asked else None
+        said = taintpreview.finish(prepared, within(SECONDS)) if prepared else Preview()
+        with self.world() as world:
+            view = taints.present(world, self.query, asked, said)
+        blocks = [Part(n, f"taints/_{n}.html", view) for n in ("filters", "rules", "preview")]
+        return "Device taints", blocks, 200

@@ -54,7 +54,7 @@ def created(obj: Any) -> Words:
             yield f"with {len(obj.spec.devices)} devices"
         case DeviceTaintRule():
             yield f"taint {device_taint_text(obj.spec.taint)}"
-            yield _rule_selects(obj)
+            yield rule_selects(obj)
         case DeviceClass():
             yield from (s.cel.expression for s in obj.spec.selectors if s.cel)
         case PodSchedulingContext():
@@ -185,10 +185,10 @@ def _slice(old: ResourceSlice, new: ResourceSlice) -> Words:
 
 def _rule(old: DeviceTaintRule, new: DeviceTaintRule) -> Words:
     yield from _arrow("taint", device_taint_text(old.spec.taint), device_taint_text(new.spec.taint))
-    yield from _arrow("selects", _rule_selects(old), _rule_selects(new))
+    yield from _arrow("selects", rule_selects(old), rule_selects(new))
 
 
-def _rule_selects(rule: DeviceTaintRule) -> str:
+def rule_selects(rule: DeviceTaintRule) -> str:
     selector = rule.spec.device_selector
     if selector is None:
         return "no devices"

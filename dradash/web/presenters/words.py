@@ -169,6 +169,11 @@ def bench_href(expression: str = "", device_class: str = "", driver: str = "") -
     return "/selectors" + (f"?{query}" if query else "")
 
 
+def taint_rule_href(name: str) -> str:
+    """What the rule does: it has no other page."""
+    return "/taints?" + urlencode({"rule": name})
+
+
 def slice_href(name: str) -> str:
     return f"/slices/{quote(name, safe='')}"
 
@@ -197,6 +202,7 @@ _PAGES: Final = {
     "resourceclasses": class_href,
     "deviceclasses": device_class_href,
     "resourceslices": slice_href,
+    "devicetaintrules": taint_rule_href,
 }
 
 
