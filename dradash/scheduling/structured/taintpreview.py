@@ -173,7 +173,7 @@ def _claims(asked: Question, cluster: Cluster) -> Iterator[ClaimFate]:
     for key, claim in cluster.device_claims.items():
         allocation = claim.status.allocation
         uses = [
-            _use(r, asked.taint)
+            fate_of(r, asked.taint)
             for r in (allocation.devices.results if allocation else ())
             if selects(asked.selector, r.driver, r.pool, r.device)
         ]
@@ -183,7 +183,7 @@ def _claims(asked: Question, cluster: Cluster) -> Iterator[ClaimFate]:
             yield ClaimFate(key, worst, seconds if worst == Fate.LATER else None, tuple(uses))
 
 
-def _use(result: DeviceRequestAllocationResult, taint: DeviceTaint) -> Use:
+def fate_of(result: DeviceRequestAllocationResult, taint: DeviceTaint) -> Use:
     """claimEvictionTime: only tolerations that name the effect count, the shortest one where several have seconds."""
     device = DeviceID(result.driver, result.pool, result.device)
     if taint.effect != NO_EXECUTE:
@@ -236,10 +236,10 @@ def _spared(pod: Pod, fates: Iterable[ClaimFate], cluster: Cluster) -> str:
     if pod.metadata.deletion_timestamp is not None:
         return "it is being deleted already"
     evicting = {f.claim for f in fates if f.fate in (Fate.EVICTED, Fate.LATER)}
-    return "" if evicting.intersection(_used(pod, cluster)) else "its spec does not name the claim"
+    return "" if evicting.intersection(claims_used(pod, cluster)) else "its spec does not name the claim"
 
 
-def _used(pod: Pod, cluster: Cluster) -> Iterator[str]:
+def claims_used(pod: Pod, cluster: Cluster) -> Iterator[str]:
     """Claims that spec.resourceClaims names, a generated one only if it was made for the pod. Those of extended
     resources are not there."""
     for entry in pod.spec.resource_claims:
