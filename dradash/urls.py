@@ -8,6 +8,7 @@ from django.views.generic import RedirectView
 from dradash.web import machines, views
 from dradash.web.pages import (
     about,
+    bench,
     changes,
     claims,
     classes,
@@ -49,6 +50,8 @@ urlpatterns = [
         views.PageView.as_view(page=inventory.DevicePage),
         name="device",
     ),
+    path("selectors", views.PageView.as_view(page=bench.SelectorsPage), name="selectors"),
+    path("taints", views.PageView.as_view(page=bench.TaintsPage), name="taints"),
     path("drivers", views.PageView.as_view(page=classes.DriversPage), name="drivers"),
     path("drivers/<str:name>", views.PageView.as_view(page=classes.DriverPage), name="driver"),
     path("nodes/<str:name>", views.PageView.as_view(page=nodes.NodePage), name="node"),

@@ -10,6 +10,7 @@ import os
 import sys
 import time
 from typing import Any, Final
+from urllib.parse import urlencode
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dradash.settings")
 
@@ -28,6 +29,12 @@ from tests.simworld import scenario
 SECONDS: Final = 4.0
 SPEED: Final = 25.0
 ROWS: Final = 2
+SELECTOR: Final = 'device.capacity["gpu.example.com"].memory.compareTo(quantity("40Gi")) >= 0'
+# What endpoints are asked that say nothing else.
+ASKED: Final = {
+    "selectors": f"?class=a100&limit={ROWS}&" + urlencode({"expression": SELECTOR}),
+    "taints": f"?limit={ROWS}&pool=rack/one&key=maintenance",
+}
 
 
 def watched() -> Scene:
@@ -102,8 +109,10 @@ def main() -> None:
     found = {}
     for endpoint in ENDPOINTS:
         path = address(endpoint.path, known, finding)
-        more = f"?limit={ROWS}" if endpoint.pageable else "?uid=none&name=" + known["pods"].partition("/")[2]
-        response = client.get(path + (more if endpoint.pageable or endpoint.name == "lookup" else ""))
+        more = ASKED.get(endpoint.name, f"?limit={ROWS}")
+        if endpoint.name == "lookup":
+            more = "?uid=none&name=" + known["pods"].partition("/")[2]
+        response = client.get(path + (more if endpoint.pageable or endpoint.name in (*ASKED, "lookup") else ""))
         if endpoint.name == "pod-devices":
             response = devices(endpoint.path)
             current.use(scene.web)

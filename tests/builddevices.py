@@ -83,3 +83,14 @@ def claim(
         "spec": {"devices": {"requests": list(requests or [request()])} | (spec or {})},
         "status": told,
     }
+
+
+def taint_rule(name: str, effect: str = "NoExecute", **selector: str) -> Obj:
+    """A DeviceTaintRule for devices of this driver, pool and name; without any of them for all."""
+    taint = {"key": "maintenance", "value": "planned", "effect": effect, "timeAdded": build.CREATED}
+    return {
+        "apiVersion": "resource.k8s.io/v1beta2",
+        "kind": "DeviceTaintRule",
+        "metadata": build.meta(name),
+        "spec": {"deviceSelector": selector, "taint": taint},
+    }

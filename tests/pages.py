@@ -6,6 +6,7 @@ A new page is a line here: it is then checked in every state, by axe-core, by th
 from __future__ import annotations
 
 from typing import Final
+from urllib.parse import urlencode
 
 import msgspec
 from django.urls import Resolver404, resolve
@@ -29,6 +30,10 @@ SLICE: Final = builddevices.resource_slice(
 )
 DEVICES: Final = builddevices.claim(
     "devices", NAMESPACE, builddevices.request("gpu", "a100"), devices=[builddevices.result("gpu-0", pool="rack/one")]
+)
+# Matches one of the devices; the other has no capacity of that name.
+SELECTORS: Final = "/selectors?" + urlencode(
+    {"class": "a100", "expression": 'device.capacity["gpu.example.com"].memory.compareTo(quantity("40Gi")) >= 0'}
 )
 SUITABLE: Final = build.with_labels(zone="a")
 
@@ -65,6 +70,8 @@ _ALL: Final = (
     PageLine("/devices", ("gpu-0", "gpu-1", "ml/devices"), ("resourceslices",), is_list=True),
     PageLine("/devices/gpu.example.com/rack/one/gpu-0", ("ml/devices", "a100"), ("resourceslices",), is_object=True),
     PageLine("/ns/ml/claims/devices", ("gpu-0", "Requests"), ("resourceclaims",), is_object=True),
+    PageLine(SELECTORS, ("1 of 2 devices", "missing key", "Part by part"), ("resourceslices",)),
+    PageLine("/taints?key=broken&pool=rack/one", ("Device taints", "ml/devices", "Evicted"), ("resourceslices",)),
     PageLine("/drivers", ("gpu.example.com",), ("resourceclasses",), is_list=True),
     PageLine("/drivers/gpu.example.com", ("gpu.example.com",), ("resourceclasses",), is_object=True),
     PageLine("/doctor", ("Doctor",), is_list=True),

@@ -14,6 +14,8 @@ from dradash.api.endpoint import Endpoint, Listing, listed, projected
 from dradash.api.paging import Cursor, decode, encode
 from dradash.api.published import DRIVER, NAMED, Use, address, use
 from dradash.api.schemas import ROOT, Json, Ref, Rows, Shape, Total, ref
+from dradash.kinds.devicetaintrule import RuleTaint
+from dradash.kinds.resourceslice import DeviceTaint
 from dradash.problems import BAD_CURSOR, NOT_FOUND, Refusal
 from dradash.reader.world import World
 from dradash.scheduling.structured import ledger, ledgerpages
@@ -37,10 +39,13 @@ class HolderBody(Shape, frozen=True):
 
 
 class DeviceTaintBody(Shape, frozen=True):
+    """rule: the DeviceTaintRule that gives it, null where the driver publishes it."""
+
     key: str
     value: str
     effect: str
     since: str | None
+    rule: str | None
 
 
 class DeviceRow(Shape, frozen=True):
@@ -95,14 +100,17 @@ def device_row(one: Published, state: PoolState, world: World) -> DeviceRow:
         pool_state=state.state,
         node=(one.device.node_name if spec.per_device_node_selection else spec.node_name) or None,
         holders=holders(one.id, world),
-        taints=tuple(
-            DeviceTaintBody(key=t.key, value=t.value, effect=t.effect, since=t.time_added) for t in one.device.taints
-        ),
+        taints=tuple(taint_body(t) for t in one.device.taints),
         attributes={name: ledger.attribute_text(value) for name, value in one.device.attributes.items()},
         slice=ref(_SLICES, one.slice.name),
         url=ROOT + address("devices", one.id),
         page=address("devices", one.id),
     )
+
+
+def taint_body(taint: DeviceTaint) -> DeviceTaintBody:
+    rule = taint.rule if isinstance(taint, RuleTaint) else None
+    return DeviceTaintBody(key=taint.key, value=taint.value, effect=taint.effect, since=taint.time_added, rule=rule)
 
 
 def holders(id_: DeviceID, world: World) -> tuple[HolderBody, ...]:

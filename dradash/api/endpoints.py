@@ -18,8 +18,10 @@ from dradash.api import (
     poddevices,
     pods,
     pools,
+    selectors,
     slices,
     system,
+    taints,
     verdicts,
 )
 from dradash.api.endpoint import Endpoint
@@ -37,6 +39,8 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = (
     *pools.ENDPOINTS,
     *slices.ENDPOINTS,
     *devices.ENDPOINTS,
+    *selectors.ENDPOINTS,
+    *taints.ENDPOINTS,
     *findings.ENDPOINTS,
     *changes.ENDPOINTS,
     *system.ENDPOINTS,

@@ -93,11 +93,12 @@ _POLICY: Final = fields(
     validValues=each(quantity),
     validRange=fields(min=quantity, max=quantity, step=quantity),
 )
+_TAINT: Final = fields(key=key, value=value, effect=keep, timeAdded=keep)
 _DEVICE: Final[dict[str, Rule]] = {
     "attributes": mapping(_ATTRIBUTE, fields(int=keep, bool=keep, string=_VALUE, version=keep)),
     "capacity": mapping(_ATTRIBUTE, fields(value=quantity, requestPolicy=_POLICY)),
     "consumesCounters": each(fields(counterSet=name("counters"), counters=_COUNTERS)),
-    "taints": each(fields(key=key, value=value, effect=keep, timeAdded=keep)),
+    "taints": each(_TAINT),
     "bindsToNode": keep,
     "bindingConditions": each(word),
     "bindingFailureConditions": each(word),
@@ -112,6 +113,14 @@ SLICE_SPEC: Final = fields(
     sharedCounters=each(fields(name=name("counters"), counters=_COUNTERS)),
     **_REACH,
 )
+
+TAINT_RULE_SPEC: Final = fields(
+    deviceSelector=fields(
+        driver=DRIVER, pool=name("pool"), device=name("device"), deviceClassName=name("class"), selectors=_SELECTORS
+    ),
+    taint=_TAINT,
+)
+TAINT_RULE_STATUS: Final = fields(conditions=CONDITIONS)
 
 EXTENDED_CLAIM: Final = fields(
     resourceClaimName=name("claim"),

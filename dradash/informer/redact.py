@@ -17,6 +17,8 @@ from dradash.informer.devicerules import (
     DEVICE_STATUSES,
     EXTENDED_CLAIM,
     SLICE_SPEC,
+    TAINT_RULE_SPEC,
+    TAINT_RULE_STATUS,
 )
 from dradash.informer.pseudonyms import Pseudonyms
 from dradash.informer.redactionrules import (
@@ -137,6 +139,7 @@ RULES: Final[dict[str, Rule]] = {
     ),
     "deviceclasses": _object("class", spec=DEVICE_CLASS_SPEC),
     "resourceslices": _object("slice", spec=SLICE_SPEC),
+    "devicetaintrules": _object("rule", spec=TAINT_RULE_SPEC, status=TAINT_RULE_STATUS),
     "resourceclaimtemplates": _object("template", spec=fields(metadata=metadata("claim"), spec=_CLAIM_SPEC)),
     "podschedulingcontexts": _object(
         "pod",

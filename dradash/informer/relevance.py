@@ -35,6 +35,7 @@ KINDS_WITH_EVENTS: Final = frozenset(
         "PodSchedulingContext",
         "DeviceClass",
         "ResourceSlice",
+        "DeviceTaintRule",
     }
 )
 

@@ -1,15 +1,34 @@
-"""resource.k8s.io DeviceTaintRule: a taint put on devices by an administrator. Off by default in Kubernetes 1.36."""
+"""resource.k8s.io DeviceTaintRule: a taint that an administrator puts on devices.
+
+Kubernetes 1.36 has it behind the gate DRADeviceTaintRules, which is off by default, in v1beta2, which is not served by
+default; taints that drivers publish (DRADeviceTaints) are on.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+import msgspec
+
+from dradash.kinds.deviceclaim import DeviceSelector
 from dradash.kinds.meta import KubeObject, KubeStruct
-from dradash.kinds.resourceslice import DeviceTaint
+from dradash.kinds.resourceslice import DeviceTaint, ResourceSlice
+
+
+class RuleTaint(DeviceTaint, frozen=True, kw_only=True):
+    """A taint that no driver publishes. rule: name of the DeviceTaintRule."""
+
+    rule: str = ""
 
 
 class DeviceTaintSelector(KubeStruct, frozen=True, kw_only=True):
+    """What is not set matches all. device_class_name, selectors: of v1alpha3 until 1.34."""
+
     driver: str | None = None
     pool: str | None = None
     device: str | None = None
+    device_class_name: str | None = None
+    selectors: tuple[DeviceSelector, ...] = ()
 
 
 class DeviceTaintRuleSpec(KubeStruct, frozen=True, kw_only=True):
@@ -19,3 +38,35 @@ class DeviceTaintRuleSpec(KubeStruct, frozen=True, kw_only=True):
 
 class DeviceTaintRule(KubeObject, frozen=True, kw_only=True):
     spec: DeviceTaintRuleSpec = DeviceTaintRuleSpec()
+
+    @property
+    def taint(self) -> RuleTaint:
+        of = self.spec.taint
+        return RuleTaint(key=of.key, value=of.value, effect=of.effect, time_added=of.time_added, rule=self.name)
+
+
+def selects(selector: DeviceTaintSelector | None, driver: str, pool: str, device: str | None = None) -> bool:
+    """ruleMatchesDevice; without a device whether it may match some of the pool. No selector matches nothing.
+
+    One by class or by CEL (1.33 and 1.34) is not understood here, and matches nothing either.
+    """
+    if selector is None or selector.device_class_name is not None or selector.selectors:
+        return False
+    asked = ((selector.driver, driver), (selector.pool, pool), (selector.device, device))
+    return all(wanted is None or have is None or wanted == have for wanted, have in asked)
+
+
+def tainted(item: ResourceSlice, rules: Iterable[DeviceTaintRule]) -> ResourceSlice:
+    """The slice with the taints of the rules behind its own, as the resource slice tracker has it."""
+    spec = item.spec
+    here = [r for r in rules if selects(r.spec.device_selector, spec.driver, spec.pool.name)]
+    if not here:
+        return item
+    devices = tuple(
+        msgspec.structs.replace(device, taints=(*device.taints, *taints)) if taints else device
+        for device in spec.devices
+        for taints in [
+            tuple(r.taint for r in here if selects(r.spec.device_selector, spec.driver, spec.pool.name, device.name))
+        ]
+    )
+    return msgspec.structs.replace(item, spec=msgspec.structs.replace(spec, devices=devices))

@@ -13,6 +13,7 @@ import msgspec
 from dradash.kinds import deviceclaim
 from dradash.kinds.claim import ResourceClaim, ResourceClaimTemplate
 from dradash.kinds.deviceclass import DeviceClass
+from dradash.kinds.devicetaintrule import DeviceTaintRule
 from dradash.kinds.deviceversions import V1BETA1, to_v1
 from dradash.kinds.event import Event
 from dradash.kinds.meta import KubeObject, without_nulls
@@ -88,12 +89,24 @@ KINDS: Final[dict[str, Kind]] = {
             PodSchedulingContext,
             "podschedulingcontext",
         ),
+        Kind(
+            "devicetaintrules",
+            "DeviceTaintRule",
+            _DRA,
+            ("v1beta2", "v1alpha3"),
+            False,
+            DeviceTaintRule,
+            "devicetaintrule",
+        ),
         Kind("events", "Event", "", ("v1",), True, Event, "event"),
     )
 }
 
 # Kinds that only one of the two generations has: not to be served is what is expected of half of them.
 ONE_GENERATION: Final = frozenset(k.plural for k in KINDS.values() if k.group == _DRA and k.classic is None)
+
+# Kinds that no cluster serves unless somebody turned them on: without them nothing is missed.
+OPTIONAL: Final = frozenset({"devicetaintrules"})
 
 
 def struct_of(kind: Kind, api_version: str) -> type[KubeObject]:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from dradash.kinds import deviceclaim
 from dradash.kinds.claim import ResourceClaim
+from dradash.kinds.devicetaintrule import DeviceTaintRule, selects
 from dradash.kinds.event import Event
 from dradash.kinds.pod import Pod
 from dradash.kinds.resourceslice import ResourceSlice
@@ -94,6 +95,13 @@ def _of_slice(applied: Applied, cluster: Cluster) -> set[str]:
     return {NODES, DRIVERS, DEVICES, *(claim(c) for d in devices for c in cluster.inventory.holders(d))}
 
 
+def _of_rule(applied: Applied, cluster: Cluster) -> set[str]:
+    rules = [r.spec.device_selector for r in (applied.old, applied.new) if isinstance(r, DeviceTaintRule)]
+    inventory = cluster.inventory
+    devices = (d for d in inventory.held_devices if any(selects(s, d.driver, d.pool, d.device) for s in rules))
+    return {NODES, DRIVERS, DEVICES, *(claim(c) for d in devices for c in inventory.holders(d))}
+
+
 def _of_event(applied: Applied, _: Cluster) -> set[str]:
     return _about(applied.new or applied.old)
 
@@ -116,6 +124,7 @@ _BY_KIND: Final = {
     "resourceclasses": _of_class,
     "deviceclasses": _of_device_class,
     "resourceslices": _of_slice,
+    "devicetaintrules": _of_rule,
     "events": _of_event,
     VERDICTS: _of_verdict,
     SYNC: _of_sync,

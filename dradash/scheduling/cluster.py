@@ -14,6 +14,7 @@ import msgspec
 from dradash.kinds import deviceclaim
 from dradash.kinds.claim import ResourceClaim, ResourceClaimTemplate
 from dradash.kinds.deviceclass import DeviceClass
+from dradash.kinds.devicetaintrule import DeviceTaintRule
 from dradash.kinds.event import Event
 from dradash.kinds.meta import KubeObject, controller_uid
 from dradash.kinds.node import Node
@@ -127,6 +128,7 @@ class Cluster:
             "resourceclasses": self.classes,
             "deviceclasses": self.device_classes,
             "resourceslices": self.inventory.slices,
+            "devicetaintrules": self.inventory.rules,
             "resourceclaimtemplates": self.templates,
             "podschedulingcontexts": self.contexts,
             "namespaces": self.namespaces,
@@ -141,8 +143,9 @@ class Cluster:
         other._by_kind["nodes"] = other.nodes.by_name
         other.inventory = self.inventory.copy()
         other._by_kind["resourceslices"] = other.inventory.slices
+        other._by_kind["devicetaintrules"] = other.inventory.rules
         for kind, objects in self._by_kind.items():
-            if kind not in ("nodes", "resourceslices"):
+            if kind not in ("nodes", "resourceslices", "devicetaintrules"):
                 other._by_kind[kind].update(objects)
         other.claims_version = self.claims_version
         other.places = self.places.copy()
@@ -178,6 +181,9 @@ class Cluster:
             self.inventory.node_changed(key)
         elif isinstance(new, ResourceSlice):
             self.inventory.put_slice(key, new)
+            new = self.inventory.slices[key]
+        elif isinstance(new, DeviceTaintRule):
+            self.inventory.put_rule(key, new)
         else:
             self._by_kind[kind][key] = new
             self._index(kind, key, new)
@@ -198,6 +204,9 @@ class Cluster:
             return
         if kind == "resourceslices":
             self.inventory.put_slice(key, None)
+            return
+        if kind == "devicetaintrules":
+            self.inventory.put_rule(key, None)
             return
         old = self._by_kind[kind].pop(key, None)
         if kind == "pods" and old is not None and self.pods_by_uid.get(old.uid) == key:

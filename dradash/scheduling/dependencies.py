@@ -61,7 +61,7 @@ class Dependencies:
                 claims = cluster.claims_by_device_class.members(key)
                 named = frozenset(p for c in claims for p in cluster.pods_by_claim.members(c))
                 return named | self._pods.members(_EXTENDED)
-            case "resourceslices":
+            case "resourceslices" | "devicetaintrules":
                 return self._pods.members(_DEVICES)
             case "resourceclaimtemplates":
                 return cluster.pods_by_template.members(key)

@@ -18,6 +18,9 @@ def apply_defaults(plural: str, obj: Object, now: str) -> None:
             _claim(spec)
         case "resourceclaimtemplates":
             _claim(spec.setdefault("spec", {}))
+        case "devicetaintrules":
+            if isinstance(spec.get("taint"), dict):
+                spec["taint"].setdefault("timeAdded", now)
         case "resourceslices":
             for device in spec.get("devices") or ():
                 for taint in device.get("taints") or ():

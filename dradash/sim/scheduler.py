@@ -57,6 +57,7 @@ class Scheduler(Actor):
         "podschedulingcontexts",
         "deviceclasses",
         "resourceslices",
+        "devicetaintrules",
     )
 
     def __init__(self, server: APIServer, clock: Clock, *, hints: bool = True, instance: str = "sim") -> None:
@@ -88,7 +89,7 @@ class Scheduler(Actor):
             old, new = self._cluster.put(kind, key, change.raw)
         if kind == "pods":
             self._pod_changed(key, old, new)
-        elif new is not None:  # no plugin registers for deletions
+        elif new is not None or kind == "devicetaintrules":  # no plugin registers for deletions; this changes slices
             self._move(change, old, new)
 
     def _pod_changed(self, key: str, old: Pod | None, new: Pod | None) -> None:

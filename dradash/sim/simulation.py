@@ -15,6 +15,7 @@ from dradash.sim.garbage import GarbageCollector
 from dradash.sim.replay import Recorded
 from dradash.sim.scenarios.model import Scenario, Script, place
 from dradash.sim.scheduler import Scheduler
+from dradash.sim.tainteviction import TaintEviction
 from dradash.sim.workloads import Kubelet, Workloads
 
 
@@ -32,7 +33,7 @@ def actors(server: APIServer, scenario: Scenario, clock: Clock, seed: int = 0) -
 
 def _drivers(server: APIServer, scenario: Scenario, clock: Clock, seed: int) -> list[Actor]:
     if server.collection("resourceclaims").resource.is_structured:
-        return [DeviceDrivers(server, clock, scenario.publishers)]
+        return [DeviceDrivers(server, clock, scenario.publishers), TaintEviction(server, clock)]
     return [Drivers(server, clock, scenario.drivers, seed)]
 
 

@@ -48,6 +48,8 @@ _RULES: Final = (
     _Rule("/slices/(?P<name>[^/]+)", "/slices/{name}"),
     _Rule("/devices", "/devices", _same("driver", "pool", "node", "state", "q")),
     _Rule("/devices/(?P<driver>[^/]+)/(?P<pool>.+)/(?P<device>[^/]+)", "/devices/{driver}/{pool}/{device}"),
+    _Rule("/selectors", "/selectors", _same("expression", "class", "driver")),
+    _Rule("/taints", "/taints", _same("rule", "driver", "pool", "device", "key", "value", "effect")),
     _Rule("/drivers", "/drivers", _same("q", "sort")),
     _Rule("/drivers/(?P<name>[^/]+)", "/drivers/{name}"),
     _Rule("/doctor", "/findings", _same("severity", "code", "namespace", "class", "driver", "q", "sort")),

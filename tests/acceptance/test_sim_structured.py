@@ -95,6 +95,19 @@ def test_a_taint_keeps_out_who_does_not_tolerate_it() -> None:
         assert not differences(world)
 
 
+def test_a_taint_rule_evicts_pods_at_once_later_or_never_and_keeps_others_out() -> None:
+    with simworld.scenario("structured-taint-rule") as world:
+        assert {world.until_bound(f"team-a/{name}") for name in ("plain", "patient", "stays")} == {"node-2"}
+        world.until_event("team-a/plain", "DeviceTaintManagerEviction")
+        assert world.pod("team-a/patient") is not None
+        world.until_event("team-a/patient", "DeviceTaintManagerEviction")
+        assert world.pod("team-a/plain") is None
+        assert world.pod("team-a/stays") is not None
+        world.until_said("team-a/late", "cannot allocate all claims")
+        assert world.until_bound("team-a/late") == "node-2"
+        assert not differences(world)
+
+
 def test_an_incomplete_pool_gives_nothing() -> None:
     with simworld.scenario("structured-incomplete-pool") as world:
         assert world.until_bound("team-a/runs") in ("node-0", "node-1")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -130,3 +131,31 @@ def test_a_pattern_that_might_run_for_ever_is_not_tried() -> None:
         matches(f'{MINE}.model.find("((a+)+b|c)") == "c"', device)
     assert matches(f'{MINE}.model.matches("((a+)+b|c)")', device)
     assert matches(f'{MINE}.model.find("(a+)c") != ""', device)
+
+
+@pytest.mark.parametrize("pattern", ["(a|a)*b|c", "(a|ab?)+b|c", "a*a*a*a*a*b|c", "a?" * 20 + "a" * 20 + "b|c"])
+def test_neither_is_one_with_a_choice_that_is_repeated_or_with_many_repetitions(pattern: str) -> None:
+    device = Device(attributes={"model": DeviceAttribute(string_value="a" * 60 + "c")})
+    with pytest.raises(RuntimeFault, match="not evaluated here"):
+        matches(f'{MINE}.model.find("{pattern}") == "c"', device)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "lists.range(100000).map(x, lists.range(100000)).size() > 0",
+        "sets.contains(lists.range(100000), lists.range(100000).reverse())",
+        "lists.range(20000).distinct().size() > 0",
+        # Each doubles the list before it.
+        "cel.bind(a, lists.range(9000), "
+        + "".join(f"cel.bind({b}, {a} + {a}, " for a, b in pairwise("abcdefghijkl"))
+        + "l.size() > 0"
+        + ")" * 12,
+        # 10 GB of text, in three steps.
+        f'"{"a" * 100}".replace("a", "{"b" * 100}").replace("b", "{"c" * 1000}").replace("c", "{"d" * 1000}") == ""',
+        f'lists.range(9999).map(x, "{"a" * 5000}").join() == ""',
+    ],
+)
+def test_neither_memory_nor_time_grow_beyond_what_the_cost_allows(expression: str) -> None:
+    with pytest.raises(RuntimeFault, match="actual cost limit exceeded"):
+        matches(expression)

@@ -17,7 +17,7 @@ import yaml
 from django.test import Client, override_settings
 
 from dradash.conf import from_environ
-from dradash.kinds.registry import KINDS
+from dradash.kinds.registry import KINDS, OPTIONAL
 from dradash.metrics.families import STATES
 from dradash.metrics.health import CHECKS
 from dradash.metrics.scrape import Scraper
@@ -341,5 +341,7 @@ def test_the_support_page_shows_commands_that_there_are() -> None:
         assert Path(f"dradash/management/commands/{name}.py").exists()
     asked = [frozenset(kinds.split(",")) for kinds in re.findall(r"kubectl get (\S+) -A", page)]
     newer, older = {"deviceclasses", "resourceslices"}, {"resourceclasses", "podschedulingcontexts"}
+    everywhere = KINDS.keys() - OPTIONAL - {"namespaces"}
+    assert all(kind in page for kind in OPTIONAL)
     # kubectl refuses a kind that is not served: a command for each generation.
-    assert asked == [KINDS.keys() - {"namespaces"} - older, KINDS.keys() - {"namespaces"} - newer]
+    assert asked == [everywhere - older, everywhere - newer]

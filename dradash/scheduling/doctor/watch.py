@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from dradash.kinds.registry import KINDS
+from dradash.kinds.registry import KINDS, OPTIONAL
 from dradash.scheduling.doctor.exam import Exam
 from dradash.scheduling.doctor.finding import Finding, Ref
 from dradash.scheduling.doctor.lasting import MALFORMED
@@ -42,7 +42,7 @@ def _kind(exam: Exam, plural: str) -> Iterator[Finding]:
     error = f": {state.error}" if state.error else ""
     resource = f"{plural}.{kind.group}" if kind.group else plural
     match state.state:
-        case "notServed" if _is_of_the_other_generation(exam, plural):
+        case "notServed" if plural in OPTIONAL or _is_of_the_other_generation(exam, plural):
             return
         case "notServed":
             code, text = "kind-not-served", f"The API server does not serve {plural}{error}."

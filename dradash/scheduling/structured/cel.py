@@ -29,7 +29,7 @@ from dradash.scheduling.structured.celmacros import expanded
 from dradash.scheduling.structured.celreads import reads
 from dradash.scheduling.structured.celvalues import EMPTY_MAP, CelError, CelMap, EvalError, type_name
 
-__all__ = ["CelError", "CompileError", "RuntimeFault", "Selector", "compile_selector", "variables"]
+__all__ = ["CelError", "CompileError", "RuntimeFault", "Selector", "compile_anew", "compile_selector", "variables"]
 
 # Distinct expressions kept compiled: more than any cluster has classes and claims of different wording.
 _KEPT: Final = 4096
@@ -56,8 +56,11 @@ class Selector:
 
     def matches(self, device: dict[str, Any]) -> bool:
         """DeviceMatches on what `variables` returned. Raises RuntimeFault."""
+        return self.answer(Frame(device, REGEX))
+
+    def answer(self, frame: Frame) -> bool:
+        """The same with a frame of the caller's, which knows the cost afterwards. Raises RuntimeFault."""
         try:
-            frame = Frame(device, REGEX)
             value = self._run(frame)
         except CelError as error:
             raise RuntimeFault(str(error)) from error
@@ -70,6 +73,11 @@ class Selector:
 
 @lru_cache(maxsize=_KEPT)
 def _compiled(expression: str) -> Selector | CompileError:
+    return compile_anew(expression)
+
+
+def compile_anew(expression: str) -> Selector | CompileError:
+    """What nobody keeps: for expressions that people type, which must not push out those of the cluster."""
     if len(expression) > _MAX_LENGTH:
         return CompileError(f"the expression is longer than {_MAX_LENGTH} characters")
     environment = _environment()
@@ -148,7 +156,7 @@ class _Re2:
         """The first `limit` matches, all if it is negative. RE2 finds where one starts, `re` where it ends."""
         if limit == 0 or not self.matches(text, pattern):
             return []
-        if _repeats_repetition(pattern):
+        if _may_run_away(pattern, len(text)):
             raise EvalError("this pattern is not evaluated here: it repeats a repetition")
         try:
             compiled = re.compile(pattern.replace(r"\z", r"\Z"))
@@ -162,25 +170,33 @@ class _Re2:
         return found
 
 
-def _repeats_repetition(pattern: str) -> bool:
-    """Whether a group with a repetition in it is itself repeated: `re` might try for ever, RE2 never does."""
+def _may_run_away(pattern: str, length: int) -> bool:
+    """Whether `re` might try for ever, which RE2 never does: a group with a repetition or a choice in it is itself
+    repeated, or there are more repetitions in a row than a text of this length has time for."""
     groups = [False]
+    repetitions = 0
     for match in _PATTERN_TOKEN.finditer(pattern):
         token = match[0]
         if token[0] == "(":
             groups.append(False)
         elif token[0] == ")":
             inner = groups.pop() if len(groups) > 1 else False
-            if inner and len(token) > 1:
+            repeated = len(token) > 1
+            if inner and repeated:
                 return True
-            groups[-1] |= inner or len(token) > 1
-        elif token[0] in "*+{":
+            groups[-1] |= inner or repeated
+            repetitions += repeated
+        elif token[0] in "*+{?":
             groups[-1] = True
-    return False
+            repetitions += 1
+        elif token[0] == "|":
+            groups[-1] = True
+    return (length + 1) ** (repetitions + 1) > _MOST_TRIES and repetitions > 1
 
 
+_MOST_TRIES: Final = 100_000_000
 # Escapes and classes count for nothing; a closing bracket goes with the repetition behind it.
-_PATTERN_TOKEN: Final = re.compile(r"\\.|\[\^?\]?[^\]]*\]|\((?:\?[^)=!:]*:)?|\)[*+{]?|[*+{]|[^\\]", re.DOTALL)
+_PATTERN_TOKEN: Final = re.compile(r"\\.|\[\^?\]?[^\]]*\]|\((?:\?[^)=!:]*:)?|\)[*+{]?|[*+{]\??|[^\\]", re.DOTALL)
 
 REGEX: Final = _Re2()
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from dradash.scheduling.structured.celcost import LONG_LIST, cost_of
 from dradash.scheduling.structured.celframe import Frame, Program
 from dradash.scheduling.structured.celfunctions import FUNCTIONS
 from dradash.scheduling.structured.celoperators import SPECIAL, find
@@ -106,12 +107,11 @@ def _call(node: Call) -> Program:
 
     def run(frame: Frame) -> Any:
         values = [a(frame) for a in args]
-        cost = 1
-        for value in values:
-            if isinstance(value, (str, bytes)):
-                cost += len(value) // 10
-        frame.spend(cost)
-        return implementation(*values)
+        frame.spend(cost_of(node.function, values))
+        result = implementation(*values)
+        if isinstance(result, list) and len(result) > LONG_LIST:
+            frame.spend(len(result))
+        return result
 
     return run
 
@@ -120,7 +120,7 @@ def _list(node: ListOf) -> Program:
     elements = [(program(e), i in node.optional) for i, e in enumerate(node.elements)]
 
     def run(frame: Frame) -> Any:
-        frame.spend(10)
+        frame.spend(10 + len(elements) // 10)
         values = []
         for element, optional in elements:
             value = element(frame)
@@ -137,7 +137,7 @@ def _map(node: MapOf) -> Program:
     entries = [(program(k), program(v), optional) for k, v, optional in node.entries]
 
     def run(frame: Frame) -> Any:
-        frame.spend(30)
+        frame.spend(30 + len(entries))
         pairs = []
         for key_of, value_of, optional in entries:
             key, value = key_of(frame), value_of(frame)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from dradash.scheduling.structured import celtime
+from dradash.scheduling.structured.celcost import check_text
 from dradash.scheduling.structured.celvalues import (
     CelMap,
     Duration,
@@ -121,6 +122,8 @@ def _upper(text: Any) -> str:
 def _replace(text: Any, old: Any, new: Any, count: Any = -1) -> str:
     strings(text, old, new)
     whole(count)
+    places = text.count(old)
+    check_text(len(text) + max(0, len(new) - len(old)) * (places if count < 0 else min(count, places)))
     return str(text.replace(old, new, count if count >= 0 else -1))
 
 
@@ -142,6 +145,7 @@ def _join(items: Any, separator: Any = "") -> str:
     if not isinstance(items, list):
         raise no_overload()
     strings(*items)
+    check_text(sum(map(len, items)) + len(separator) * len(items))
     return str(separator.join(items))
 
 
@@ -185,7 +189,7 @@ def _format(template: Any, args: Any) -> str:
     if not isinstance(args, list):
         raise no_overload()
     out: list[str] = []
-    used = place = 0
+    used = place = length = 0
     while place < len(template):
         char = template[place]
         place += 1
@@ -202,6 +206,8 @@ def _format(template: Any, args: Any) -> str:
         if used >= len(args):
             raise EvalError(f"index {used} out of range")
         out.append(_clause(template[place], precision, args[used]))
+        length += len(out[-1])
+        check_text(length)
         used += 1
         place += 1
     return "".join(out)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Final
 
@@ -10,7 +11,9 @@ import msgspec
 
 from dradash.scheduling.structured.cel import CompileError, RuntimeFault, compile_selector
 from dradash.scheduling.structured.celmacros import Token, tokens
+from dradash.scheduling.structured.celreads import Read
 from dradash.scheduling.structured.constraints import lookup_attribute, typed_value
+from dradash.scheduling.structured.ledger import Published
 from dradash.scheduling.structured.requests import Candidate
 from dradash.scheduling.structured.selection import Answers
 
@@ -29,15 +32,23 @@ class Met(msgspec.Struct, frozen=True, order=True):
 @lru_cache(maxsize=4096)
 def conjuncts(expression: str) -> tuple[str, ...]:
     """The parts that must all be true, in their order; the expression itself if it is no such chain."""
+    return parts_of(expression, _compiles)
+
+
+def parts_of(expression: str, compiles: Callable[[str], bool]) -> tuple[str, ...]:
+    """The same, unless a part does not compile: then the expression itself."""
     parts = _parts(tokens(expression))
-    if len(parts) < 2:
+    if len(parts) < 2 or not all(compiles(part) for part in parts):
         return (expression,)
+    return tuple(inner for part in parts for inner in parts_of(part, compiles))
+
+
+def _compiles(expression: str) -> bool:
     try:
-        for part in parts:
-            compile_selector(part)
+        compile_selector(expression)
     except CompileError:
-        return (expression,)
-    return tuple(inner for part in parts for inner in conjuncts(part))
+        return False
+    return True
 
 
 def _parts(found: list[Token]) -> list[str]:
@@ -109,11 +120,14 @@ def short(part: str) -> str:
 
 def met(part: str, candidate: Candidate) -> tuple[Met, ...]:
     """What the part reads of the device, as far as it names it."""
-    device, driver = candidate.device, candidate.id.driver
     try:
-        reads = compile_selector(part).reads
+        return met_by(part, compile_selector(part).reads, candidate)
     except CompileError:
         return ()
+
+
+def met_by(part: str, reads: Iterable[Read], candidate: Candidate | Published) -> tuple[Met, ...]:
+    device, driver = candidate.device, candidate.id.driver
     found = []
     for read in reads:
         if read.name:
@@ -126,7 +140,7 @@ def met(part: str, candidate: Candidate) -> tuple[Met, ...]:
     return tuple(sorted(found))
 
 
-def attribute_text(candidate: Candidate, name: str) -> str:
+def attribute_text(candidate: Candidate | Published, name: str) -> str:
     """The value of an attribute by its full name, as text."""
     attribute = lookup_attribute(candidate.device, candidate.id, name)
     value = typed_value(attribute) if attribute is not None else None
@@ -136,7 +150,7 @@ def attribute_text(candidate: Candidate, name: str) -> str:
     return text[:_LONGEST]
 
 
-def _capacity(candidate: Candidate, name: str) -> str:
+def _capacity(candidate: Candidate | Published, name: str) -> str:
     held = candidate.device.capacity
     domain, _, rest = name.partition("/")
     found = held.get(name) or (held.get(rest) if domain == candidate.id.driver else None)

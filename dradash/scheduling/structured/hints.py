@@ -49,6 +49,8 @@ def hint_for(pod: Pod, claims: Mapping[str, HeldClaim], kind: str, change: str, 
 
     `claims` are as they are after the change; old and new: the kind's struct, None for no such object.
     """
+    if kind == "devicetaintrules":
+        return str(Hint.QUEUE)  # to the scheduler it is a change of slices
     types, has_function = REGISTERED.get(kind, ((), False))
     wanted = [t.partition(":") for t in types]
     parts = [part for type_, _, part in wanted if type_ == change]

@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from dradash.kinds.deviceclaim import ResourceClaim
+from dradash.kinds.devicetaintrule import DeviceTaintRule, selects, tainted
 from dradash.kinds.node import Node
 from dradash.kinds.resourceslice import ResourceSlice
 from dradash.scheduling.nodetable import NodeTable
@@ -56,7 +57,9 @@ def holdings(claim: ResourceClaim) -> list[Held]:
 class Inventory:
     def __init__(self, slices: Iterable[ResourceSlice] = (), claims: Mapping[str, ResourceClaim] | None = None) -> None:
         self.taken = AllocatedState(set(), set(), {})
-        self.slices: dict[str, ResourceSlice] = {}
+        self.slices: dict[str, ResourceSlice] = {}  # with the taints of the rules
+        self.rules: dict[str, DeviceTaintRule] = {}
+        self._published: dict[str, ResourceSlice] = {}  # without
         self.faults: dict[str, AllocationError] = {}  # claim key -> why what it takes is not known
         # Worked out of slices by others, forgotten when one changes: of a pool, of all pools.
         self.of_pool: dict[PoolID, dict[Hashable, Any]] = {}
@@ -80,6 +83,7 @@ class Inventory:
         taken = self.taken
         capacity = {device: dict(amounts) for device, amounts in taken.capacity.items()}
         other.taken = AllocatedState(set(taken.devices), set(taken.shared), capacity)
+        other.rules, other._published = dict(self.rules), dict(self._published)
         other.slices, other.faults, other._shared = dict(self.slices), dict(self.faults), dict(self._shared)
         other._by_pool = {pool: dict(slices) for pool, slices in self._by_pool.items()}
         other._on_node = {node: dict(slices) for node, slices in self._on_node.items()}
@@ -91,6 +95,10 @@ class Inventory:
 
     def put_slice(self, key: str, new: ResourceSlice | None) -> None:
         """Add or replace a slice; None removes it."""
+        self._published.pop(key, None)
+        if new is not None:
+            self._published[key] = new
+            new = tainted(new, (self.rules[name] for name in sorted(self.rules)))
         old = self.slices.pop(key, None)
         self._label_keys = None
         self.of_all.clear()
@@ -105,6 +113,16 @@ class Inventory:
         for item in (old, new):
             if item is not None:
                 self._outdate(item)
+
+    def put_rule(self, key: str, new: DeviceTaintRule | None) -> None:
+        """Add or replace a DeviceTaintRule; None removes it."""
+        selectors = [r.spec.device_selector for r in (self.rules.pop(key, None), new) if r is not None]
+        if new is not None:
+            self.rules[key] = new
+        for name, item in list(self._published.items()):
+            spec = item.spec
+            if any(selects(selector, spec.driver, spec.pool.name) for selector in selectors):
+                self.put_slice(name, item)
 
     def put_claim(self, key: str, claim: ResourceClaim | None) -> None:
         """What the claim takes now; None: it is gone."""

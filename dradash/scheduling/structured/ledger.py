@@ -226,3 +226,9 @@ def attribute_text(attribute: DeviceAttribute) -> str:
     values = (attribute.string_value, attribute.version_value, attribute.int_value, attribute.bool_value)
     value = next((v for v in values if v is not None), "")
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def node_of(one: Published) -> str:
+    """The one node that has it; "" where all have it, or those that a selector chooses."""
+    spec = one.slice.spec
+    return (one.device.node_name if spec.per_device_node_selection else spec.node_name) or ""

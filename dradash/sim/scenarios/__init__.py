@@ -32,6 +32,7 @@ _SCENARIOS: Final[dict[str, tuple[str, Callable[[int], Scenario]]]] = {
     ),
     "structured-all-in-use": ("all devices are in use; the pod waits until one is freed", structured.all_in_use),
     "structured-tainted": ("devices with a taint, tolerated by one of two claims", structured.tainted),
+    "structured-taint-rule": ("a DeviceTaintRule that evicts pods from the devices of a node", structured.taint_rule),
     "structured-incomplete-pool": ("pools of which a slice is missing", structured.incomplete_pool),
     "structured-class-missing": ("a claim of a DeviceClass that does not exist yet", structured.class_missing),
     "structured-prioritized": ("alternatives in order: the best of them that there is", structured.prioritized),

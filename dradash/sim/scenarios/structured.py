@@ -134,6 +134,50 @@ def tainted(_seed: int) -> Scenario:
     )
 
 
+def taint_rule(_seed: int) -> Scenario:
+    """A rule drains node-2: one pod goes at once, one after ten seconds, one stays; a fourth waits until it is over."""
+    key = "example.com/maintenance"
+    wanted = model_is("h100")
+    patient = {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 10}
+    stays = {"key": key, "operator": "Exists", "effect": "NoExecute"}
+    requests = {
+        "plain": exactly("gpu", CLASS, wanted),
+        "patient": exactly("gpu", CLASS, wanted),
+        "stays": exactly("gpu", CLASS, wanted),
+        "late": exactly("gpu", CLASS, wanted, count=4),
+    }
+    for name, toleration in (("patient", patient), ("stays", stays)):
+        requests[name]["exactly"]["tolerations"] = [toleration]
+    claims = [device_claim("team-a", name, request) for name, request in requests.items()]
+    pods = [device_pod("team-a", name, claims={"gpu": name}) for name in requests]
+    for pod in pods[:3]:
+        pod["spec"]["nodeSelector"] = {"kubernetes.io/hostname": "node-2"}
+    made: Object = {
+        "apiVersion": "resource.k8s.io/v1beta2",
+        "kind": "DeviceTaintRule",
+        "metadata": {"name": "drain-node-2"},
+        "spec": {
+            "deviceSelector": {"driver": DRIVER, "pool": "node-2"},
+            "taint": {"key": key, "value": "planned", "effect": "NoExecute"},
+        },
+    }
+    full = device_claim("team-a", "full", exactly("gpu", CLASS, wanted, count=4))
+    filler = device_pod("team-a", "full", claims={"gpu": "full"})
+    filler["spec"]["nodeSelector"] = {"kubernetes.io/hostname": "node-3"}
+    return Scenario(
+        objects=world(GPU_CLASS, full, *claims),
+        versions=("v1", "v1beta2"),
+        publishers=(GPUS,),
+        script=(
+            Step(0.5, create(filler, *pods[:3])),
+            Step(10.0, create(made)),
+            Step(25.0, create(pods[3])),
+            Step(35.0, delete("pods", "stays", "team-a")),
+            Step(45.0, delete("devicetaintrules", "drain-node-2")),
+        ),
+    )
+
+
 def incomplete_pool(_seed: int) -> Scenario:
     """The pools of the h100 are said to have two slices, of which one never comes."""
     claims = (

@@ -89,7 +89,8 @@ class PodPage(ShowsFindings, ObjectPage):
             if pod_here is not None and not no_node:
                 reports = current.get().part(DeviceReports)
                 report = reports.report(world, pod_here, self.now(), node, self.at)
-        return poddevices.present(report, self.query, gone=gone, no_node=no_node)
+            selectors = poddevices.selectors_of(world.cluster.device_claims, report)
+        return poddevices.present(report, self.query, selectors, gone=gone, no_node=no_node)
 
     def view(self) -> pod.PodView | None:
         here = current.get()

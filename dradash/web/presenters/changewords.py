@@ -8,6 +8,7 @@ from typing import Any, Final
 from dradash.kinds import deviceclaim
 from dradash.kinds.claim import AllocationResult, ResourceClaim
 from dradash.kinds.deviceclass import DeviceClass
+from dradash.kinds.devicetaintrule import DeviceTaintRule
 from dradash.kinds.event import Event
 from dradash.kinds.meta import KubeObject
 from dradash.kinds.node import Node
@@ -20,6 +21,7 @@ from dradash.scheduling.classic.turns import TurnKind
 from dradash.scheduling.structured.life import device_claim_turns
 from dradash.scheduling.verdict import ActsNext, Verdict
 from dradash.web.presenters import filterwords
+from dradash.web.presenters.deviceclaim import device_taint_text
 
 NAMES: Final = 3
 _NODE_NAMES: Final = frozenset({"metadata.name", "kubernetes.io/hostname"})
@@ -50,6 +52,9 @@ def created(obj: Any) -> Words:
         case ResourceSlice():
             yield f"generation {obj.spec.pool.generation} of pool {obj.spec.driver}/{obj.spec.pool.name}"
             yield f"with {len(obj.spec.devices)} devices"
+        case DeviceTaintRule():
+            yield f"taint {device_taint_text(obj.spec.taint)}"
+            yield rule_selects(obj)
         case DeviceClass():
             yield from (s.cel.expression for s in obj.spec.selectors if s.cel)
         case PodSchedulingContext():
@@ -178,6 +183,19 @@ def _slice(old: ResourceSlice, new: ResourceSlice) -> Words:
         yield f"device {_names([d.name for d in changed])} changed"
 
 
+def _rule(old: DeviceTaintRule, new: DeviceTaintRule) -> Words:
+    yield from _arrow("taint", device_taint_text(old.spec.taint), device_taint_text(new.spec.taint))
+    yield from _arrow("selects", rule_selects(old), rule_selects(new))
+
+
+def rule_selects(rule: DeviceTaintRule) -> str:
+    selector = rule.spec.device_selector
+    if selector is None:
+        return "no devices"
+    named = (("driver", selector.driver), ("pool", selector.pool), ("device", selector.device))
+    return ", ".join(f"{name} {value}" for name, value in named if value is not None) or "all devices"
+
+
 def _device_class(old: DeviceClass, new: DeviceClass) -> Words:
     was, now = (tuple(s.cel.expression for s in c.spec.selectors if s.cel) for c in (old, new))
     yield from _set("selector", was, now)
@@ -275,5 +293,6 @@ _BY_TYPE: Final[dict[type[Any], Callable[[Any, Any], Words]]] = {
     ResourceClass: _class,
     deviceclaim.ResourceClaim: _device_claim,
     ResourceSlice: _slice,
+    DeviceTaintRule: _rule,
     DeviceClass: _device_class,
 }

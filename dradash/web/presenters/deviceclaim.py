@@ -16,6 +16,7 @@ from dradash.kinds.deviceclaim import (
     DeviceToleration,
     ResourceClaim,
 )
+from dradash.kinds.devicetaintrule import RuleTaint
 from dradash.kinds.resourceslice import Device, DeviceTaint
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.structured.devices import DeviceID
@@ -140,7 +141,9 @@ def toleration_text(toleration: DeviceToleration) -> str:
 
 
 def device_taint_text(taint: DeviceTaint) -> str:
-    return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
+    """As kubectl writes it, with the rule that gives it where no driver publishes it."""
+    text = f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
+    return f"{text} (rule {taint.rule})" if isinstance(taint, RuleTaint) else text
 
 
 def _constraint(constraint: DeviceConstraint) -> str:

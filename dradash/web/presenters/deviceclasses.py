@@ -25,7 +25,7 @@ from dradash.web.presenters.classes import PodRow, StateCount, states, waiting_p
 from dradash.web.presenters.nodelist import pending_verdicts
 from dradash.web.presenters.query import Column, Pager, Query, Sorting, columns, page_of, sorted_by
 from dradash.web.presenters.steps import as_yaml
-from dradash.web.presenters.words import device_class_href, row_id
+from dradash.web.presenters.words import bench_href, device_class_href, row_id
 
 KIND: Final = "deviceclasses"
 PARAMS: Final = frozenset({"q", "sort", "page"})
@@ -82,6 +82,10 @@ class DeviceClassView(msgspec.Struct, frozen=True):
     @property
     def name(self) -> str:
         return self.row.name
+
+    @property
+    def bench_href(self) -> str:
+        return bench_href(device_class=self.row.name)
 
 
 class _Item(msgspec.Struct, frozen=True):

@@ -27,6 +27,7 @@ MISSING: Final = Chip("Not published", "bad", "question", "No slice of its pool'
 class DeviceFilters(msgspec.Struct, frozen=True):
     drivers: tuple[Option, ...]
     states: tuple[Option, ...]
+    driver: str
     pool: str
     node: str
     text: str
@@ -90,6 +91,7 @@ def present(world: World, query: Query) -> DevicesView:
         filters=DeviceFilters(
             drivers=options(by_driver, query.get("driver")),
             states=tuple(Option(s, t, -1, s == query.get("state")) for s, t in STATES.items()),
+            driver=wanted.driver,
             pool=wanted.pool,
             node=wanted.node,
             text=query.get("q"),

@@ -7,11 +7,13 @@ from typing import Final
 
 import msgspec
 
+from dradash.kinds.deviceclaim import ResourceClaim
 from dradash.scheduling.structured.devicereport import DeviceReport, NodesAlike
 from dradash.scheduling.structured.funnel import FunnelStage, Loss, LostDevice, RequestFunnel
+from dradash.scheduling.structured.requests import requests_of
 from dradash.scheduling.structured.smallestchange import Hint
 from dradash.web.presenters.query import Query
-from dradash.web.presenters.words import Chip, claim_href, device_class_href, device_href, plural, pod_href
+from dradash.web.presenters.words import Chip, bench_href, claim_href, device_class_href, device_href, plural, pod_href
 
 NODE: Final = "node"
 SHOWN: Final = 12  # devices of a loss that are named
@@ -25,6 +27,7 @@ KINDS: Final[Mapping[str, str]] = {
     "selector": "pen",
     "together": "turns",
 }
+NO_SELECTORS: Final[Mapping[tuple[str, str], str]] = {}
 _ENDS: Final = "such a device ends the attempt, whatever other nodes have"
 
 
@@ -75,6 +78,7 @@ class RequestView(msgspec.Struct, frozen=True):
     needed: str
     chip: Chip
     stages: tuple[StageView, ...]
+    bench_href: str  # its selectors, to be tried
 
 
 class NodesRow(msgspec.Struct, frozen=True):
@@ -106,8 +110,15 @@ class DevicesView(msgspec.Struct, frozen=True):
     situations: tuple[NodesRow, ...] = ()
 
 
-def present(report: DeviceReport | None, query: Query, *, gone: bool = False, no_node: bool = False) -> DevicesView:
-    """no_node: there is no such node as the query names."""
+def present(
+    report: DeviceReport | None,
+    query: Query,
+    selectors: Mapping[tuple[str, str], str] = NO_SELECTORS,
+    *,
+    gone: bool = False,
+    no_node: bool = False,
+) -> DevicesView:
+    """no_node: there is no such node as the query names. selectors: of (claim key, request), as one expression."""
     node = query.get(NODE)
     all_href = query.link(node=None)
     if no_node:
@@ -123,7 +134,9 @@ def present(report: DeviceReport | None, query: Query, *, gone: bool = False, no
         refused=report.refused,
         answers=tuple(_answer(a.message, a.nodes, stops=a.stops) for a in report.answers),
         hints=tuple(_hint(h) for h in report.hints),
-        requests=tuple(_request(i, r, report) for i, r in enumerate(report.requests)),
+        requests=tuple(
+            _request(i, r, report, selectors.get((r.claim, r.request), "")) for i, r in enumerate(report.requests)
+        ),
         situations=tuple(_situation(s, query) for s in report.situations) if not node else (),
     )
 
@@ -145,7 +158,7 @@ def _hint(hint: Hint) -> HintView:
     return HintView(KINDS.get(hint.kind, "question"), hint.sentence, hint.request, hint.verified, pods)
 
 
-def _request(place: int, request: RequestFunnel, report: DeviceReport) -> RequestView:
+def _request(place: int, request: RequestFunnel, report: DeviceReport, selector: str) -> RequestView:
     seen = request.stages[0].left
     return RequestView(
         name=request.request,
@@ -154,7 +167,19 @@ def _request(place: int, request: RequestFunnel, report: DeviceReport) -> Reques
         needed="all" if request.needed is None else str(request.needed),
         chip=_chip(request, report),
         stages=tuple(_stage(f"{place}-{i}", s, seen) for i, s in enumerate(request.stages)),
+        bench_href=bench_href(selector, request.device_class),
     )
+
+
+def selectors_of(claims: Mapping[str, ResourceClaim], report: DeviceReport | None) -> dict[tuple[str, str], str]:
+    """Of each request of the report, what its claim's selectors ask for together."""
+    keys = {r.claim for r in report.requests} if report else set()
+    found = {}
+    for key in keys & claims.keys():
+        for request in (r for of in claims[key].spec.devices.requests for r in requests_of(of)):
+            parts = [s.cel.expression for s in request.selectors if s.cel is not None]
+            found[key, request.full_name] = parts[0] if len(parts) == 1 else " && ".join(f"({p})" for p in parts)
+    return found
 
 
 def _chip(request: RequestFunnel, report: DeviceReport) -> Chip:

@@ -59,8 +59,15 @@ class Query(msgspec.Struct, frozen=True):
         return urlencode(self.params)
 
 
+EXPRESSION: Final = "expression"  # a CEL selector: the one parameter that may be long and have several lines
+LONGEST_EXPRESSION: Final = 4097  # characters: one more than is tried, which then says so
+_LINES: Final = {**_UNSHOWABLE, ord("\n"): "\n", ord("\t"): " "}
+
+
 def value_of(name: str, value: str) -> str:
     """Names are compared as they are; free text is shown again on the page."""
+    if name == EXPRESSION:
+        return value[: 2 * LONGEST_EXPRESSION].translate(_LINES)[:LONGEST_EXPRESSION].strip()
     return echo(value) if name == "q" else value[:LONGEST_VALUE].translate(_UNSHOWABLE)
 
 

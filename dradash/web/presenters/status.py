@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from dradash.kinds.registry import KINDS, MalformedObject, read_object
+from dradash.kinds.registry import KINDS, OPTIONAL, MalformedObject, read_object
 from dradash.reader.world import Freshness, World
 from dradash.store.model import HistoryEntry, SyncState
 from dradash.web.presenters import kubectl
@@ -17,6 +17,8 @@ from dradash.web.presenters.words import Chip, cut, href, split, sync_chip
 SIMILAR: Final = 8
 LISTED: Final = 20  # malformed objects of one kind
 _GENERATIONS: Final = (("resourceclasses", "podschedulingcontexts"), ("deviceclasses", "resourceslices"))
+# States of an optional kind in which nothing is missed. A store of before the kind was watched does not know it.
+_NOTHING_MISSED: Final = ("notServed", "unknown", "notKept")
 _INSTEAD: Final = {
     "resourceclasses": ("its device classes are at", "/deviceclasses"),
     "podschedulingcontexts": ("the scheduler itself chooses devices, and they are at", "/devices"),
@@ -108,7 +110,7 @@ def present(freshness: Freshness, sync: Mapping[str, SyncState], cluster: str) -
     if freshness.state != "loading":
         for plural in KINDS:
             state = sync.get(plural) or SyncState(plural)
-            if state.state != "synced":
+            if state.state != "synced" and not (plural in OPTIONAL and state.state in _NOTHING_MISSED):
                 known = state.seen or state.since
                 other = other_generation(plural, sync)
                 unknown.append(UnknownKind(plural, sync_chip(state.state), state.since, state.error, known, other))
@@ -131,7 +133,7 @@ def present(freshness: Freshness, sync: Mapping[str, SyncState], cluster: str) -
 
 def is_expected(plural: str, sync: Mapping[str, SyncState]) -> bool:
     """Whether the kind is not served because the cluster has the other generation of DRA."""
-    return other_generation(plural, sync) is not None
+    return plural in OPTIONAL or other_generation(plural, sync) is not None
 
 
 def other_generation(plural: str, sync: Mapping[str, SyncState]) -> OtherGeneration | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from typing import Final
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import msgspec
 
@@ -172,6 +172,18 @@ def device_class_href(name: str) -> str:
     return f"/deviceclasses/{quote(name, safe='')}"
 
 
+def bench_href(expression: str = "", device_class: str = "", driver: str = "") -> str:
+    """The selector bench with this filled in."""
+    given = {"class": device_class, "driver": driver, "expression": expression}
+    query = urlencode({name: value for name, value in given.items() if value})
+    return "/selectors" + (f"?{query}" if query else "")
+
+
+def taint_rule_href(name: str) -> str:
+    """What the rule does: it has no other page."""
+    return "/taints?" + urlencode({"rule": name})
+
+
 def slice_href(name: str) -> str:
     return f"/slices/{quote(name, safe='')}"
 
@@ -200,6 +212,7 @@ _PAGES: Final = {
     "resourceclasses": class_href,
     "deviceclasses": device_class_href,
     "resourceslices": slice_href,
+    "devicetaintrules": taint_rule_href,
 }
 
 
