@@ -5,7 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from dradash.scheduling.doctor import claims, classes, devices, negotiations, pods, references, templates, watch
+from dradash.scheduling.doctor import (
+    claims,
+    classes,
+    deviceclaims,
+    devices,
+    extendedresources,
+    negotiations,
+    pods,
+    publishing,
+    references,
+    requests,
+    templates,
+    versions,
+    watch,
+)
 from dradash.scheduling.doctor.exam import Exam
 from dradash.scheduling.doctor.finding import Finding, Severity
 from dradash.scheduling.doctor.rules import RULES
@@ -19,7 +33,12 @@ CHECKS: Final[tuple[Check, ...]] = (
     pods.check,
     claims.check,
     classes.check,
+    publishing.check,
     devices.check,
+    requests.check,
+    deviceclaims.check,
+    extendedresources.check,
+    versions.check,
     negotiations.check,
 )
 
