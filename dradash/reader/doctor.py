@@ -229,7 +229,7 @@ class Doctor:
             self._memo.clear()  # of claims that are gone
 
 
-# These begin with the first of several objects, each of which may go while the others stay.
+# These begin with the first of several objects, each of which may go or change while the others stay.
 _OF_SEVERAL: Final = frozenset(
     {
         "claim-missing",
@@ -238,6 +238,11 @@ _OF_SEVERAL: Final = frozenset(
         "driver-publishes-nothing",
         "request-matches-no-device",
         "request-selector-fails",
+        "pool-incomplete",
+        "pool-invalid",
+        "device-vanished",
+        "device-allocated-twice",
+        "kubelet-too-old",
     }
 )
 

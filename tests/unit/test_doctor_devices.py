@@ -95,6 +95,17 @@ def test_many_blocked_pods_are_counted_and_a_few_named() -> None:
     assert finding.total == 7
 
 
+def test_pools_alike_block_the_same_pods_and_lead_to_twenty_of_them() -> None:
+    pods = [build.pod(f"p{i:02}", claims={"gpu": f"c{i}"}) for i in range(25)]
+    claims = [wanting(name=f"c{i}") for i in range(25)]
+    pools = [make.resource_slice(GPU, count=2, node=n) for n in NAMES]
+    bad = found("pool-incomplete", *pools, CLASS, *pods, *claims, *map(build.node, NAMES))
+    assert len(bad) == 4
+    for finding in bad:
+        assert "25 pending pods could use" in finding.sentence
+        assert list(finding.objects[2:]) == refs("pods", *(f"default/p{i:02}" for i in range(20)))
+
+
 # --- drivers without slices ------------------------------------------------------------------------------------------
 
 

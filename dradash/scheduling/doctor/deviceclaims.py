@@ -24,7 +24,7 @@ from dradash.scheduling.structured.binding import is_ready
 from dradash.scheduling.structured.devices import DeviceID
 from dradash.scheduling.structured.inventory import Inventory
 from dradash.scheduling.structured.pools import PoolID
-from dradash.scheduling.structured.requests import requests_of, tolerates
+from dradash.scheduling.structured.requests import tolerates
 
 CLAIMS: Final = "resourceclaims"
 ADMIN_LABEL: Final = "resource.kubernetes.io/admin-access"
@@ -36,16 +36,24 @@ def check(exam: Exam) -> Iterator[Finding]:
     inventory = exam.cluster.inventory
     published = _published(inventory)
     tainted = _tainted(inventory)
-    for claim in exam.cluster.device_claims.values():
-        if claim.status.allocation is not None:
-            results = [(_id(r), r) for r in claim.status.allocation.devices.results]
-            yield from _vanished(exam, claim, [id_ for id_, _ in results if id_ not in published])
-            yield from _evicted(exam, claim, [(i, r, tainted[i]) for i, r in results if i in tainted])
-            if any(r.binding_conditions for _, r in results):
-                yield from _binding(exam, claim)
+    held = inventory.held_devices
+    of_interest = {key for device in held - published for key in inventory.holders(device)}
+    of_interest |= {key for device in held & tainted.keys() for key in inventory.holders(device)}
+    for key, claim in exam.cluster.device_claims.items():
         if len(claim.status.reserved_for) >= MAX_RESERVED_FOR:
             sentence = f"ResourceClaim {claim.key} is reserved for {MAX_RESERVED_FOR} pods: no other can use it."
             yield _about(exam, claim, "reserved-for-full", sentence, _changed(exam, claim))
+        allocation = claim.status.allocation
+        if allocation is None:
+            continue
+        results_of = allocation.devices.results
+        # Admin access holds nothing.
+        if key in of_interest or any(r.admin_access for r in results_of):
+            results = [(_id(r), r) for r in results_of]
+            yield from _vanished(exam, claim, [id_ for id_, _ in results if id_ not in published])
+            yield from _evicted(exam, claim, [(i, r, tainted[i]) for i, r in results if i in tainted])
+        if any(r.binding_conditions for r in results_of):
+            yield from _binding(exam, claim)
     yield from _twice(exam)
     yield from _admin(exam)
 
@@ -219,9 +227,10 @@ def _unmet(claim: ResourceClaim, *, failed: bool) -> tuple[list[Condition], list
 def _twice(exam: Exam) -> Iterator[Finding]:
     inventory, claims = exam.cluster.inventory, exam.cluster.device_claims
     for device in inventory.taken.devices:
-        keys = sorted(k for k in inventory.holders(device) if k in claims)
-        if len(keys) < 2:
+        holders = inventory.holders(device)
+        if len(holders) < 2:
             continue
+        keys = sorted(holders)
         since = max(_allocated(exam, claims[k]) for k in keys)
         pods = sorted({pod for k in keys for pod in exam.cluster.pods_by_claim.members(k)})
         yield exam.finding(
@@ -264,7 +273,7 @@ def _admin(exam: Exam) -> Iterator[Finding]:
 
 
 def _wants_admin(devices: DeviceClaim) -> bool:
-    return any(r.admin_access for request in devices.requests for r in requests_of(request))
+    return any(r.exactly is not None and r.exactly.admin_access for r in devices.requests)
 
 
 def _namespace(name: str) -> tuple[Ref, ...]:

@@ -10,12 +10,14 @@ from dradash.scheduling.doctor.exam import Exam, count, created, identity
 from dradash.scheduling.doctor.finding import POOLS, Finding, Ref
 from dradash.scheduling.doctor.publishing import drivers_named
 from dradash.scheduling.structured import ledger, matching
-from dradash.scheduling.structured.anymatch import Budget, Chain, in_pool
+from dradash.scheduling.structured.anymatch import Budget, Chain, Look, Reads, anywhere, looks_in
+from dradash.scheduling.structured.inventory import Inventory
 from dradash.scheduling.structured.ledger import PoolState
 
 SLICES: Final = "resourceslices"
 ASKED: Final = 100_000  # devices at one look, for pods that bad pools block
 NAMED: Final = 3  # pods that a sentence names
+LINKED: Final = 20  # pods that a finding leads to: there may be thousands of pools and of pods
 
 
 def check(exam: Exam) -> Iterator[Finding]:
@@ -33,20 +35,35 @@ def _pools(exam: Exam) -> Iterator[Finding]:
     if not bad:
         return
     chains = refused_chains(exam) if exam.readable.issuperset(("pods", "resourceclaims", "deviceclasses")) else {}
-    budget = Budget(ASKED)
+    blocked = _Blocked(exam.cluster.inventory, chains)
     for state in bad:
-        yield from _pool(exam, state, _blocked(exam, state, chains, budget))
+        yield from _pool(exam, state, blocked.by(state))
 
 
-def _blocked(exam: Exam, state: PoolState, chains: dict[Chain, list[str]], budget: Budget) -> list[str]:
-    """Pods that wait and could be given devices of the pool, as far as selectors go."""
-    found: set[str] = set()
-    for chain, pods in chains.items():
-        if not found.issuperset(pods):
-            answer = in_pool(exam.cluster.inventory, state, chain, budget)
-            if answer is not None and answer.matches:
-                found.update(pods)
-    return sorted(found)
+class _Blocked:
+    """Pods that wait and could be given devices of a pool, as far as selectors go. Pools alike block the same."""
+
+    def __init__(self, inventory: Inventory, chains: dict[Chain, list[str]]) -> None:
+        self._inventory, self._budget = inventory, Budget(ASKED)
+        self._wanted: dict[Reads, list[tuple[frozenset[Look], list[str]]]] = {}
+        for chain, pods in chains.items():
+            answer = anywhere(inventory, chain, self._budget)
+            if answer is not None and answer.matched:
+                self._wanted.setdefault(answer.reads, []).append((answer.matched, pods))
+        self._known: dict[tuple[frozenset[Look], ...], list[str]] = {}
+
+    def by(self, state: PoolState) -> list[str]:
+        """Their keys, sorted."""
+        seen = (looks_in(self._inventory, state, reads, self._budget) for reads in self._wanted)
+        looks = tuple(frozenset(there or ()) for there in seen)
+        if looks not in self._known:
+            found: set[str] = set()
+            for there, wanted in zip(looks, self._wanted.values(), strict=True):
+                for matched, pods in wanted:
+                    if not matched.isdisjoint(there):
+                        found.update(pods)
+            self._known[looks] = sorted(found)
+        return self._known[looks]
 
 
 def _pool(exam: Exam, state: PoolState, blocked: list[str]) -> Iterator[Finding]:
@@ -71,7 +88,7 @@ def _pool(exam: Exam, state: PoolState, blocked: list[str]) -> Iterator[Finding]
         (
             *(Ref(SLICES, s.name) for s in state.slices),
             Ref(POOLS, str(state.id)),
-            *(Ref("pods", key) for key in blocked),
+            *(Ref("pods", key) for key in blocked[:LINKED]),
         ),
         since,
         driver=state.id.driver,

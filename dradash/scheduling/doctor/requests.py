@@ -11,11 +11,11 @@ from dradash.kinds.deviceclaim import ResourceClaim
 from dradash.scheduling.doctor.demand import Alternative, alternatives, is_wanting
 from dradash.scheduling.doctor.exam import Exam, count, created
 from dradash.scheduling.doctor.finding import Finding, Ref, get
-from dradash.scheduling.structured.anymatch import Budget, PoolAnswer, anywhere
+from dradash.scheduling.structured.anymatch import Answer, Budget, anywhere
 from dradash.scheduling.structured.ledger import devices_by_driver
 
 GROUPS: Final = 100  # of different requests that are asked about, those of most claims first
-ASKED: Final = 100_000  # devices at one look: about a second; the rest at the next ones
+ASKED: Final = 100_000  # devices that one look of the doctor looks at; the rest is for the next ones
 LONGEST: Final = 240  # characters of a selector that are shown
 
 
@@ -56,14 +56,14 @@ def _groups(exam: Exam) -> dict[_Asked, _Group]:
     return groups
 
 
-def _told(exam: Exam, asked: _Asked, group: _Group, answers: list[PoolAnswer]) -> Iterator[Finding]:
+def _told(exam: Exam, asked: _Asked, group: _Group, answers: list[Answer]) -> Iterator[Finding]:
     both = list(zip(asked[1], answers, strict=True))
     failing = next(((a, said) for a, said in both if said.fails_at >= a.of_class), None)
     if failing is not None:
         alternative, said = failing
         words = f"fails: {said.error}: {_short(alternative.chain[said.fails_at])}"
         yield from _finding(exam, "request-selector-fails", asked, group, f"selector {words}")
-    elif all(not said.matches and said.furthest >= a.of_class for a, said in both):
+    elif all(not said.matched and said.furthest >= a.of_class for a, said in both):
         refusing = _short(both[0][0].chain[both[0][1].furthest])
         more = "" if len(both) == 1 else f", and none of its {len(both)} alternatives does better"
         yield from _finding(

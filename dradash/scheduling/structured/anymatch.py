@@ -1,79 +1,113 @@
-"""Whether any device passes a chain of selectors, and whether a selector fails on one: kept pool by pool.
+"""Whether any device passes a chain of selectors, and whether a selector fails on one.
 
-Many different requests may be asked about, so a budget says how much may be found out at once; what is known already
-costs nothing of it.
+Devices that look the same to the chain are asked about once, however many there are and in whatever pool. Many chains
+may be asked about, so a budget says how much may be found out at once; what is known already costs nothing of it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
+
 import msgspec
 
 from dradash.scheduling.structured import ledger, matching
+from dradash.scheduling.structured.cel import compile_selector
+from dradash.scheduling.structured.celreads import Read
 from dradash.scheduling.structured.inventory import Inventory
-from dradash.scheduling.structured.ledger import PoolState
+from dradash.scheduling.structured.ledger import PoolState, Published
+from dradash.scheduling.structured.reading import is_readable, values_seen
+
+Chain = tuple[str, ...]
+Reads = frozenset[Read]
+Look = Hashable  # what a chain sees of a device
 
 
 class Budget:
-    """left: how many devices may still be asked about."""
+    """left: how many devices may still be looked at."""
 
     def __init__(self, devices: int) -> None:
         self.left = devices
 
 
-class PoolAnswer(msgspec.Struct, frozen=True):
-    """Of the devices of a pool. furthest: of the selectors that refuse a device, the last one that any reaches.
+class Answer(msgspec.Struct, frozen=True):
+    """matched: looks of the devices that pass. furthest: of the selectors that refuse one, the last that any reaches.
 
     error: the words of one failure; fails_at: index of the selector that failed, -1 where none does.
     """
 
-    matches: bool = False
+    reads: Reads
+    matched: frozenset[Look] = frozenset()
     furthest: int = 0
     error: str = ""
     fails_at: int = -1
 
 
-Chain = tuple[str, ...]
+class _Looks(msgspec.Struct, frozen=True):
+    """One device of each look. The scheduler asks about those of usable pools only."""
+
+    usable: dict[Look, Published]
+    others: dict[Look, Published]
 
 
-def in_pool(inventory: Inventory, state: PoolState, chain: Chain, budget: Budget) -> PoolAnswer | None:
-    """None: not known, and the budget is spent."""
+def anywhere(inventory: Inventory, chain: Chain, budget: Budget) -> Answer | None:
+    """Of the devices of all pools; failures of those in usable ones. None: not known, and the budget is spent."""
+    known: Answer | None = inventory.of_all.get(("any", chain))
+    if known is None:
+        known = _asked(inventory, chain, budget)
+        if known is not None:
+            inventory.of_all["any", chain] = known
+    return known
+
+
+def looks_in(inventory: Inventory, state: PoolState, reads: Reads, budget: Budget) -> Mapping[Look, Published] | None:
+    """One device of each look in the pool. None: not known, and the budget is spent."""
     known = inventory.of_pool.setdefault(state.id, {})
-    answer: PoolAnswer | None = known.get(("any", chain))
-    if answer is None and budget.left > 0:
+    looks: dict[Look, Published] | None = known.get(("looks", reads))
+    if looks is None and budget.left > 0:
         budget.left -= state.devices
-        answer = known["any", chain] = _asked(inventory, state, chain)
-    return answer
+        looks = known["looks", reads] = {}
+        for one in ledger.published_in(inventory, state):
+            looks.setdefault(_look(one, reads), one)
+    return looks
 
 
-def anywhere(inventory: Inventory, chain: Chain, budget: Budget) -> PoolAnswer | None:
-    """Of all pools together, but failures only of usable ones: the scheduler asks about no others.
-
-    None: not known, and the budget is spent.
-    """
-    known: PoolAnswer | None = inventory.of_all.get(("any", chain))
-    if known is not None:
-        return known
-    matches, furthest, error, fails_at = False, 0, "", -1
-    for state in ledger.pool_states(inventory):
-        answer = in_pool(inventory, state, chain, budget)
-        if answer is None:
-            return None
-        matches = matches or answer.matches
-        furthest = max(furthest, answer.furthest)
-        if not error and answer.error and state.state == ledger.USABLE:
-            error, fails_at = answer.error, answer.fails_at
-    found = inventory.of_all["any", chain] = PoolAnswer(matches, furthest, error, fails_at)
-    return found
+def _look(one: Published, reads: Reads) -> Look:
+    if not is_readable(one.device):
+        return one.id
+    return one.id.driver, one.device.allow_multiple_allocations, values_seen(one.id.driver, one.device, reads)
 
 
-def _asked(inventory: Inventory, state: PoolState, chain: Chain) -> PoolAnswer:
-    matches, furthest, error, fails_at = False, 0, "", -1
-    for one in ledger.published_in(inventory, state):
-        said = matching.match(one, chain)
-        if said.matches:
-            matches = True
-        else:
-            furthest = max(furthest, said.at)
-        if said.error and not error:
-            error, fails_at = said.error, said.at
-    return PoolAnswer(matches, furthest, error, fails_at)
+def _looks(inventory: Inventory, reads: Reads, budget: Budget) -> _Looks | None:
+    known: _Looks | None = inventory.of_all.get(("looks", reads))
+    if known is None:
+        found = _Looks({}, {})
+        for state in ledger.pool_states(inventory):
+            there = looks_in(inventory, state, reads, budget)
+            if there is None:
+                return None
+            (found.usable if state.state == ledger.USABLE else found.others).update(there)
+        known = inventory.of_all["looks", reads] = found
+    return known
+
+
+def _asked(inventory: Inventory, chain: Chain, budget: Budget) -> Answer | None:
+    for place, expression in enumerate(chain):
+        if error := matching.compile_error(expression):
+            return Answer(frozenset(), error=error, fails_at=place)
+    reads: Reads = frozenset().union(*(compile_selector(e).reads for e in chain))
+    looks = _looks(inventory, reads, budget)
+    if looks is None or budget.left <= 0:
+        return None
+    budget.left -= len(looks.usable) + len(looks.others)
+    matched: set[Look] = set()
+    furthest, error, fails_at = 0, "", -1
+    for found, is_usable in ((looks.usable, True), (looks.others, False)):
+        for look, one in found.items():
+            said = matching.match(one, chain)
+            if said.matches:
+                matched.add(look)
+            else:
+                furthest = max(furthest, said.at)
+            if said.error and is_usable and not error:
+                error, fails_at = said.error, said.at
+    return Answer(reads, frozenset(matched), furthest, error, fails_at)
