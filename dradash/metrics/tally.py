@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from dradash.kinds.deviceclaim import ResourceClaim
 from dradash.reader.world import World
 from dradash.scheduling.claimfacts import claims_of, class_text, drivers_in_charge, is_allocated, state_of
 from dradash.scheduling.classic.claimstate import ClaimState
@@ -75,15 +76,16 @@ def count(world: World, now: float, namespaces: Collection[str]) -> Counts:
                 _pod(counts, pod.namespace, world.verdicts.get(key), now, namespaces)
     if "resourceclaims" in readable:
         counts.claims = Counter()
+        counts.device_claims = Counter({str(state): 0 for state in _DEVICE_CLAIM_STATES})
         for claim in claims_of(world.cluster).values():
             state = str(state_of(claim))
             counts.claims[state, class_text(claim)] += 1
+            if isinstance(claim, ResourceClaim):
+                counts.device_claims[state] += 1
             if claim.namespace in namespaces:
                 counts.claims_in[claim.namespace, state] += 1
             if is_allocated(claim):
                 drivers.update(drivers_in_charge(claim, world.cluster))
-        counts.device_claims = Counter({str(state): 0 for state in _DEVICE_CLAIM_STATES})
-        counts.device_claims.update(str(state_of(claim)) for claim in world.cluster.device_claims.values())
     if "resourceslices" in readable:
         _devices(counts, world.cluster, readable)
     counts.drivers = frozenset(drivers)

@@ -45,11 +45,14 @@ def by_driver(inventory: Inventory) -> Counter[tuple[str, str]]:
 
 def pools_by_driver(inventory: Inventory) -> Counter[tuple[str, str]]:
     """(state, driver) -> pools; every state of every driver that publishes slices."""
-    found: Counter[tuple[str, str]] = Counter()
-    for state in ledger.pool_states(inventory):
-        for name in (ledger.USABLE, ledger.INCOMPLETE, ledger.INVALID):
-            found[name, state.id.driver] += state.state == name
-    return found
+    known: Counter[tuple[str, str]] | None = inventory.of_all.get("pools of drivers")
+    if known is None:
+        counted = Counter((state.state, state.id.driver) for state in ledger.pool_states(inventory))
+        drivers = {driver for _, driver in counted}
+        states = (ledger.USABLE, ledger.INCOMPLETE, ledger.INVALID)
+        known = Counter({(state, driver): counted[state, driver] for state in states for driver in drivers})
+        inventory.of_all["pools of drivers"] = known
+    return known
 
 
 def of_class(inventory: Inventory, chain: Chain, budget: Budget) -> Counter[str] | None:
