@@ -51,6 +51,19 @@ def refs(kind: str, *keys: str) -> list[Ref]:
     return [Ref(kind, key) for key in keys]
 
 
+NEWER_ONLY = SYNCED | {kind: SyncState(kind, "notServed") for kind in ("resourceclasses", "podschedulingcontexts")}
+
+
+def test_a_missing_device_class_is_told_where_only_the_newer_generation_is_served() -> None:
+    finding = only("class-missing", SLICE, wanting(), POD, sync=NEWER_ONLY)
+    assert finding.objects[0] == Ref("deviceclasses", "gpu", absent=True)
+    assert finding.sentence == "DeviceClass gpu does not exist; 1 claim names it."
+    unread = NEWER_ONLY | {"deviceclasses": SyncState("deviceclasses", "forbidden")}
+    assert found("class-missing", SLICE, wanting(), POD, sync=unread) == []
+    refused = SYNCED | {"resourceclasses": SyncState("resourceclasses", "forbidden")}
+    assert found("class-missing", build.claim("c"), sync=refused) == []
+
+
 # --- pools and the pods that they block ------------------------------------------------------------------------------
 
 INCOMPLETE = make.resource_slice(GPU, count=2)

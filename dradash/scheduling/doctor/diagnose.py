@@ -47,8 +47,16 @@ _RANK: Final = {severity: i for i, severity in enumerate(Severity)}
 
 def run(check: Check, exam: Exam) -> list[Finding]:
     """One family's findings, less those that rest on kinds which cannot be read: unknown is not absent."""
-    blind = {rule.code for rule in RULES.values() if not exam.readable.issuperset(rule.needs)}
+    blind = {rule.code for rule in RULES.values() if not all(_is_known(exam, kind) for kind in rule.needs)}
     return [f for f in check(exam) if f.code not in blind]
+
+
+def _is_known(exam: Exam, kind: str) -> bool:
+    """Also a kind that is not served as the cluster has the other generation: then there are no objects of it."""
+    if kind in exam.readable:
+        return True
+    state = exam.sync.get(kind)
+    return (state is None or state.state == "notServed") and watch.is_of_the_other_generation(exam, kind)
 
 
 def diagnose(exam: Exam) -> list[Finding]:

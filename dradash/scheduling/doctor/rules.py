@@ -36,9 +36,9 @@ _RULES: Final = (
         "class-missing",
         "Class does not exist",
         _ERROR,
-        "Claims that are not allocated, or templates, name a ResourceClass that does not exist. PreFilter refuses "
-        "their pods.",
-        "Create the ResourceClass (drivers usually install it), or correct resourceClassName.",
+        "Claims that are not allocated, or templates, name a ResourceClass or a DeviceClass that does not exist. "
+        "PreFilter refuses their pods.",
+        "Create the class (drivers usually install it), or correct resourceClassName or deviceClassName.",
         "missing",
         ("resourceclaims", "resourceclasses"),
     ),
@@ -285,8 +285,8 @@ _RULES: Final = (
         "Kind is not served",
         _ERROR,
         "The API server does not serve this kind in a version that dradash reads.",
-        "Turn on the API (--runtime-config=resource.k8s.io/v1alpha2=true and the feature gate "
-        "DynamicResourceAllocation).",
+        "Turn on the API: Kubernetes 1.34 and later serve resource.k8s.io/v1 by default, before it is "
+        "--runtime-config=resource.k8s.io/VERSION=true and the feature gate DynamicResourceAllocation.",
     ),
     Rule(
         "kind-forbidden",
