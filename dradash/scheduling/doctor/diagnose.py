@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
+from dradash.kinds.registry import CLASSIC, KINDS, ONE_GENERATION
 from dradash.scheduling.doctor import (
     claims,
     classes,
@@ -56,7 +57,13 @@ def _is_known(exam: Exam, kind: str) -> bool:
     if kind in exam.readable:
         return True
     state = exam.sync.get(kind)
-    return (state is None or state.state == "notServed") and watch.is_of_the_other_generation(exam, kind)
+    if kind not in ONE_GENERATION or not (state is None or state.state == "notServed"):
+        return False
+    return any(_is_older(other) is not _is_older(kind) for other in exam.readable & ONE_GENERATION)
+
+
+def _is_older(kind: str) -> bool:
+    return KINDS[kind].versions == (CLASSIC,)
 
 
 def diagnose(exam: Exam) -> list[Finding]:

@@ -28,7 +28,7 @@ def check(exam: Exam) -> Iterator[Finding]:
             )
 
 
-def is_of_the_other_generation(exam: Exam, plural: str) -> bool:
+def _is_of_the_other_generation(exam: Exam, plural: str) -> bool:
     """A cluster serves one generation of DRA; the kinds of the other are not missed."""
     others = next((_GENERATIONS[1 - i] for i, kinds in enumerate(_GENERATIONS) if plural in kinds), ())
     return any(kind in exam.readable for kind in others)
@@ -42,7 +42,7 @@ def _kind(exam: Exam, plural: str) -> Iterator[Finding]:
     error = f": {state.error}" if state.error else ""
     resource = f"{plural}.{kind.group}" if kind.group else plural
     match state.state:
-        case "notServed" if is_of_the_other_generation(exam, plural):
+        case "notServed" if _is_of_the_other_generation(exam, plural):
             return
         case "notServed":
             code, text = "kind-not-served", f"The API server does not serve {plural}{error}."
