@@ -100,9 +100,21 @@ _PAGES = {
 }
 
 
+# Their keys are DRIVER/POOL and DRIVER/POOL/DEVICE, and only a pool's name may have slashes.
+_OF_DRIVERS = ("pools", "devices")
+
+
+def _of_driver(kind: str, key: str) -> str:
+    driver, _, rest = key.partition("/")
+    pool, slash, device = rest.rpartition("/") if kind == "devices" else (rest, "", "")
+    return f"/{kind}/{quote(driver, '')}/{quote(pool)}{slash}{quote(device, '')}"
+
+
 @lru_cache(maxsize=40_000)
 def page(kind: str, key: str) -> str | None:
-    """The page of an object (kind: plural, or drivers); None for kinds without one."""
+    """The page of an object (kind: plural, drivers, pools or devices); None for kinds without one."""
+    if kind in _OF_DRIVERS:
+        return _of_driver(kind, key)
     section = _PAGES.get("pods" if kind == "verdicts" else kind)
     namespace, _, name = key.rpartition("/")
     if section is None or not name:
@@ -112,6 +124,8 @@ def page(kind: str, key: str) -> str | None:
 
 @lru_cache(maxsize=40_000)
 def url(kind: str, key: str) -> str | None:
+    if kind in _OF_DRIVERS:
+        return f"{ROOT}{_of_driver(kind, key)}"
     section = _PAGES.get("pods" if kind == "verdicts" else kind)
     namespace, _, name = key.rpartition("/")
     if section is None or not name:

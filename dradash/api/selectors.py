@@ -184,14 +184,14 @@ def _share(share: Share, driver: str | None = None, pool: str | None = None, nod
 
 
 def _name(one: Published) -> DeviceName:
-    address = address("devices", one.id)
+    page = address("devices", one.id)
     return DeviceName(
         driver=one.id.driver,
         pool=one.id.pool,
         device=one.id.device,
         node=ledger.node_of(one) or None,
-        url=ROOT + address,
-        page=address,
+        url=ROOT + page,
+        page=page,
     )
 
 

@@ -168,8 +168,8 @@ def _rule(rule: DeviceTaintRule) -> TaintRuleBody:
 
 
 def _device(id_: DeviceID) -> TaintedDevice:
-    address = address("devices", id_)
-    return TaintedDevice(driver=id_.driver, pool=id_.pool, device=id_.device, url=ROOT + address, page=address)
+    page = address("devices", id_)
+    return TaintedDevice(driver=id_.driver, pool=id_.pool, device=id_.device, url=ROOT + page, page=page)
 
 
 def _claim(of: ClaimFate) -> TaintClaim:

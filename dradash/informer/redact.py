@@ -130,7 +130,12 @@ RULES: Final[dict[str, Rule]] = {
     "nodes": _object(
         "node",
         spec=fields(unschedulable=keep, taints=each(fields(key=key, value=value, effect=keep, timeAdded=keep))),
-        status=fields(capacity=quantities, allocatable=quantities, conditions=CONDITIONS),
+        status=fields(
+            capacity=quantities,
+            allocatable=quantities,
+            conditions=CONDITIONS,
+            nodeInfo=fields(kubeletVersion=keep),
+        ),
     ),
     "namespaces": _object("namespace", status=fields(phase=keep)),
     "resourceclaims": _object("claim", spec=_CLAIM_SPEC, status=_CLAIM_STATUS),

@@ -16,8 +16,25 @@ class NodeSpec(KubeStruct, frozen=True, kw_only=True):
     taints: tuple[Taint, ...] = ()
 
 
+class NodeCondition(KubeStruct, frozen=True, kw_only=True):
+    """Without the heartbeat, which says nothing new."""
+
+    type: str = ""
+    status: str = ""
+    last_transition_time: str | None = None
+
+
+class NodeSystemInfo(KubeStruct, frozen=True, kw_only=True):
+    kubelet_version: str = ""
+
+
 class NodeStatus(KubeStruct, frozen=True, kw_only=True):
-    allocatable: dict[str, str | int | float] = {}  # quantities
+    """capacity, allocatable: quantities."""
+
+    capacity: dict[str, str | int | float] = {}
+    allocatable: dict[str, str | int | float] = {}
+    conditions: tuple[NodeCondition, ...] = ()
+    node_info: NodeSystemInfo = NodeSystemInfo()
 
 
 class Node(KubeObject, frozen=True, kw_only=True):

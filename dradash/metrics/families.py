@@ -33,6 +33,9 @@ class Told(msgspec.Struct):
 
     classes: Names = msgspec.field(default_factory=Names)
     drivers: Names = msgspec.field(default_factory=Names)
+    device_drivers: Names = msgspec.field(default_factory=Names)
+    pool_drivers: Names = msgspec.field(default_factory=Names)
+    device_classes: Names = msgspec.field(default_factory=Names)
 
 
 def families(
@@ -51,6 +54,7 @@ def families(
     yield _gauge("dradash_objects", (((kind,), n) for kind, n in counts.objects.items()))
     yield from _pods(counts, told)
     yield from _claims(counts, told)
+    yield from _devices(counts, told)
     yield from _findings(findings)
     yield from _informer(sync, now)
     yield from _workers(figures, freshness, now)
@@ -100,6 +104,18 @@ def _claims(counts: Counts, told: Told) -> Iterator[Family]:
         yield _gauge("dradash_claims", folded(counts.claims, told.classes).items())
         if counts.claims_in:
             yield _gauge("dradash_namespace_claims", _labelled(counts.claims_in))
+
+
+def _devices(counts: Counts, told: Told) -> Iterator[Family]:
+    if counts.device_claims is not None:
+        yield _gauge("dradash_device_claims", (((state,), n) for state, n in counts.device_claims.items()))
+    for name, numbers, known in (
+        ("dradash_devices", counts.devices, told.device_drivers),
+        ("dradash_class_devices", counts.class_devices, told.device_classes),
+        ("dradash_pools", counts.pools, told.pool_drivers),
+    ):
+        if numbers is not None:
+            yield _gauge(name, folded(numbers, known).items())
 
 
 def _labelled(counts: Mapping[tuple[str, str], int]) -> Iterator[tuple[tuple[str, str], int]]:

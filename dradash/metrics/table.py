@@ -62,6 +62,35 @@ METRICS: Final = {
         ),
         Metric("dradash_claims", GAUGE, ("state", "class"), CLUSTER, "ResourceClaims by state and class."),
         Metric(
+            "dradash_device_claims",
+            GAUGE,
+            ("state",),
+            CLUSTER,
+            "ResourceClaims with structured parameters (v1beta1 and later) by state.",
+        ),
+        Metric(
+            "dradash_devices",
+            GAUGE,
+            ("state", "driver"),
+            CLUSTER,
+            "Devices in ResourceSlices: free, held, shared (in part), tainted (free, but tainted NoSchedule or "
+            "NoExecute) or unusable (in a pool that is incomplete or invalid).",
+        ),
+        Metric(
+            "dradash_class_devices",
+            GAUGE,
+            ("state", "class"),
+            CLUSTER,
+            "Devices of usable pools that pass the selectors of a DeviceClass: free, held, shared or tainted.",
+        ),
+        Metric(
+            "dradash_pools",
+            GAUGE,
+            ("state", "driver"),
+            CLUSTER,
+            "Pools of devices by the state of their newest generation: usable, incomplete or invalid.",
+        ),
+        Metric(
             "dradash_negotiation_age_seconds",
             GAUGE_HISTOGRAM,
             ("acts_next",),

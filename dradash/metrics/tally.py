@@ -9,14 +9,23 @@ from typing import Final
 
 import msgspec
 
+from dradash.kinds.deviceclaim import ResourceClaim
 from dradash.reader.world import World
 from dradash.scheduling.claimfacts import claims_of, class_text, drivers_in_charge, is_allocated, state_of
+from dradash.scheduling.classic.claimstate import ClaimState
+from dradash.scheduling.cluster import Cluster
+from dradash.scheduling.doctor.demand import expressions
 from dradash.scheduling.reasons import code_of
+from dradash.scheduling.structured import usage
+from dradash.scheduling.structured.anymatch import Budget
 from dradash.scheduling.verdict import Outcome, Verdict
 
 NO_REASON: Final = "None"
 NOT_JUDGED: Final = "NotJudged"
 READABLE: Final = frozenset({"synced", "stale"})
+LOOKED_AT: Final = 100_000  # devices that one scrape looks at for classes; the rest is for the next ones
+CLASSES: Final = 200  # device classes of which devices are counted
+_DEVICE_CLAIM_STATES: Final = (ClaimState.PENDING, ClaimState.ALLOCATED, ClaimState.RESERVED, ClaimState.DELETING)
 AGES: Final = (1.0, 5.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 4 * 3600.0, 24 * 3600.0)
 
 
@@ -48,6 +57,10 @@ class Counts(msgspec.Struct):
     drivers: frozenset[str] = frozenset()
     pending_in: Counter[tuple[str, str]] = msgspec.field(default_factory=Counter)  # (namespace, reason code)
     claims_in: Counter[tuple[str, str]] = msgspec.field(default_factory=Counter)  # (namespace, state)
+    devices: Counter[tuple[str, str]] | None = None  # (state, driver)
+    pools: Counter[tuple[str, str]] | None = None  # (state, driver)
+    class_devices: dict[tuple[str, str], int] | None = None  # (state, device class)
+    device_claims: Counter[str] | None = None  # state -> claims with structured parameters
 
 
 def count(world: World, now: float, namespaces: Collection[str]) -> Counts:
@@ -63,15 +76,34 @@ def count(world: World, now: float, namespaces: Collection[str]) -> Counts:
                 _pod(counts, pod.namespace, world.verdicts.get(key), now, namespaces)
     if "resourceclaims" in readable:
         counts.claims = Counter()
+        counts.device_claims = Counter({str(state): 0 for state in _DEVICE_CLAIM_STATES})
         for claim in claims_of(world.cluster).values():
             state = str(state_of(claim))
             counts.claims[state, class_text(claim)] += 1
+            if isinstance(claim, ResourceClaim):
+                counts.device_claims[state] += 1
             if claim.namespace in namespaces:
                 counts.claims_in[claim.namespace, state] += 1
             if is_allocated(claim):
                 drivers.update(drivers_in_charge(claim, world.cluster))
+    if "resourceslices" in readable:
+        _devices(counts, world.cluster, readable)
     counts.drivers = frozenset(drivers)
     return counts
+
+
+def _devices(counts: Counts, cluster: Cluster, readable: Collection[str]) -> None:
+    inventory = cluster.inventory
+    counts.pools = usage.pools_by_driver(inventory)
+    if "resourceclaims" not in readable:
+        return  # then nobody knows which are held
+    counts.devices = usage.by_driver(inventory)
+    if "deviceclasses" in readable:
+        counts.class_devices = {}
+        budget = Budget(LOOKED_AT)
+        for name in sorted(cluster.device_classes)[:CLASSES]:
+            of = usage.of_class(inventory, expressions(cluster.device_classes[name].spec.selectors), budget)
+            counts.class_devices |= {(state, name): number for state, number in of.items()} if of is not None else {}
 
 
 def _pod(counts: Counts, namespace: str, verdict: Verdict | None, now: float, namespaces: Collection[str]) -> None:

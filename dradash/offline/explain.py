@@ -117,6 +117,7 @@ class Explanation(Said, frozen=True, rename="camel"):
 
 class _Known(msgspec.Struct, frozen=True):
     state: str = "synced"
+    version: str = ""
     since: float = 0.0
     error: str = ""
 

@@ -17,7 +17,7 @@ from dradash.reader.lookback import LookBack, Resolved
 from dradash.reader.waits import past_waits
 from dradash.scheduling.doctor.diagnose import CHECKS, diagnose, ordered, run
 from dradash.scheduling.doctor.exam import Exam, Memo, Observed
-from dradash.scheduling.doctor.finding import DRIVERS, OBJECTS_LISTED, Finding
+from dradash.scheduling.doctor.finding import DEVICES, DRIVERS, OBJECTS_LISTED, POOLS, Finding
 from dradash.scheduling.doctor.thresholds import Thresholds
 from dradash.store.model import ReadModel, StoreUnavailable
 from dradash.store.past import Past
@@ -229,8 +229,22 @@ class Doctor:
             self._memo.clear()  # of claims that are gone
 
 
-# These begin with the first of several objects, each of which may go while the others stay.
-_OF_SEVERAL: Final = frozenset({"claim-missing", "template-missing", "class-missing"})
+# These begin with the first of several objects, each of which may go or change while the others stay.
+_OF_SEVERAL: Final = frozenset(
+    {
+        "claim-missing",
+        "template-missing",
+        "class-missing",
+        "driver-publishes-nothing",
+        "request-matches-no-device",
+        "request-selector-fails",
+        "pool-incomplete",
+        "pool-invalid",
+        "device-vanished",
+        "device-allocated-twice",
+        "kubelet-too-old",
+    }
+)
 
 
 def _begun(finding: Finding, before: Finding | None) -> Finding:
@@ -246,6 +260,10 @@ _TOPICS: Final[dict[str, Callable[[str], str]]] = {
     "resourceclaims": topics.claim,
     "resourceclasses": lambda _: topics.CLASSES,
     "nodes": lambda _: topics.NODES,
+    "deviceclasses": lambda _: topics.DEVICES,
+    "resourceslices": lambda _: topics.DEVICES,
+    POOLS: lambda _: topics.DEVICES,
+    DEVICES: lambda _: topics.DEVICES,
 }
 
 

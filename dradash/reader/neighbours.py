@@ -10,6 +10,7 @@ from dradash.kinds.claim import ResourceClaim, ResourceClaimTemplate
 from dradash.kinds.pod import Pod
 from dradash.kinds.registry import KINDS, MalformedObject, read_object
 from dradash.scheduling.cluster import Cluster, claim_keys, template_keys
+from dradash.scheduling.structured.pools import PoolID
 from dradash.scheduling.structured.requests import class_names
 from dradash.store.model import SYNC, VERDICTS, ReadModel
 
@@ -68,7 +69,7 @@ def neighbours(name: Name, named: set[Name], cluster: Cluster, gone: Mapping[Nam
     kind, key = name
     if not key:
         return {(SYNC, kind)}
-    found = {name, *named}
+    found = {name, *named, *(("resourceslices", item) for item in _slices(kind, key, cluster))}
     if kind in ("pods", CONTEXTS):
         return found | _around_pod(key, cluster, gone)
     users = {("pods", pod) for pod in _users(kind, key, cluster)} | {n for n in named if n[0] == "pods"}
@@ -84,6 +85,22 @@ def _around_pod(key: str, cluster: Cluster, gone: Mapping[Name, object]) -> set[
     pod = cluster.pods.get(key) or gone.get(("pods", key))
     events = (("events", event) for event in cluster.events_by_object.members(f"Pod/{key}"))
     return {("pods", key), (VERDICTS, key), (CONTEXTS, key), *events, *names_of(pod)}
+
+
+def _slices(kind: str, key: str, cluster: Cluster) -> list[str]:
+    """Of the pool that a slice is part of, of a node, of the pools whose devices a claim has; some of them."""
+    inventory = cluster.inventory
+    pools: set[PoolID] = set()
+    if kind == "resourceslices" and key in inventory.slices:
+        spec = inventory.slices[key].spec
+        pools.add(PoolID(spec.driver, spec.pool.name))
+    elif kind == CLAIMS and key in cluster.device_claims:
+        allocation = cluster.device_claims[key].status.allocation
+        pools |= {PoolID(r.driver, r.pool) for r in allocation.devices.results} if allocation else set()
+    found = {item.name for pool in pools for item in inventory.slices_of(pool)}
+    if kind == "nodes":
+        found |= {item.name for item in inventory.slices_naming(key)}
+    return sorted(found)[:USERS]
 
 
 def _users(kind: str, key: str, cluster: Cluster) -> Iterable[str]:

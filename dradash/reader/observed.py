@@ -13,6 +13,7 @@ import msgspec
 
 from dradash.kinds.pod import Pod
 from dradash.kinds.registry import MalformedObject, decode
+from dradash.kinds.resourceslice import ResourceSlice
 from dradash.kinds.schedulingcontext import PodSchedulingContext
 from dradash.reader.lasted import Begun, marked
 from dradash.reader.waits import Since
@@ -28,6 +29,7 @@ from dradash.store.model import SYNC, HistoryEntry, ReadModel
 from dradash.store.replica import Applied
 
 CONTEXTS: Final = "podschedulingcontexts"
+SLICES: Final = "resourceslices"
 STATES: Final = 60  # of one context
 READ: Final = 1000  # states that are read of one context or pod
 GONE: Final = 20_000  # pods that are remembered as gone
@@ -79,6 +81,7 @@ class Observer:
         self._contexts: dict[str, deque[SeenContext]] = {}
         self._statuses: dict[str, deque[float]] = {}
         self._gone: OrderedDict[str, float] = OrderedDict()
+        self._withdrawn: OrderedDict[tuple[str, ...], float] = OrderedDict()
         self.lasting = Lasting()
 
     def observed(self, waits: Since | None = None) -> Observed:
@@ -89,6 +92,7 @@ class Observer:
             gone=self._gone,
             flapping=flapping,
             lasting=self.lasting.since,
+            withdrawn=self._withdrawn,
         )
         return seen if waits is None else told_by(waits, seen)
 
@@ -114,6 +118,8 @@ class Observer:
             states.append(SeenContext(change.at, new))
         elif change.kind == "pods":
             self._saw_pod(applied)
+        elif change.kind == SLICES and change.type == "DELETED" and isinstance(applied.old, ResourceSlice):
+            self._withdraw(withdrawals(applied.old), change.at)
 
     def _saw_pod(self, applied: Applied) -> None:
         old, new, key, at = applied.old, applied.new, applied.change.key, applied.change.at
@@ -139,6 +145,13 @@ class Observer:
         if len(self._gone) > GONE:
             self._gone.popitem(last=False)
 
+    def _withdraw(self, whose: Iterable[tuple[str, ...]], at: float) -> None:
+        for name in whose:
+            self._withdrawn[name] = max(at, self._withdrawn.get(name, 0.0))
+            self._withdrawn.move_to_end(name)
+        while len(self._withdrawn) > GONE:
+            self._withdrawn.popitem(last=False)
+
     def fill(self, earlier: Observed, begun: Begun) -> None:
         """Put what the history knows before what was seen since. Call it with the replica held still."""
         for key, states in earlier.contexts.items():
@@ -151,6 +164,8 @@ class Observer:
             self._runs["pods", key] = Run.of((*times, *later), self._limits)
         for uid, at in earlier.gone.items():
             self._remember(uid, at)
+        for name, at in earlier.withdrawn.items():
+            self._withdraw((name,), at)
         for (kind, key), (uid, marks) in begun.items():
             self.lasting.began(kind, key, uid, marks)
 
@@ -160,11 +175,13 @@ def _claims_differ(old: Pod, new: Pod) -> bool:
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """Whose history is asked for. contexts, pods: by key; gone: (UID, key) of pods that do not exist."""
+    """Whose history is asked for. contexts, pods: by key; gone: (UID, key) of pods that do not exist; slices: that of
+    slices which went."""
 
     contexts: Sequence[str] = ()
     pods: Sequence[str] = ()
     gone: Sequence[tuple[str, str]] = ()
+    slices: bool = False
 
 
 def wanted(
@@ -177,6 +194,7 @@ def wanted(
         contexts=[key for key in pending if key in cluster.contexts],
         pods=[key for key in pending if changed.get(key, begin) >= begin],
         gone=gone,
+        slices=bool(cluster.device_classes or cluster.device_claims or cluster.inventory.slices),
     )
 
 
@@ -221,6 +239,7 @@ def read(model: ReadModel, of: Wanted, end: float, limits: Thresholds, waits: Si
         statuses=statuses,
         gone={uid: _gone(model, uid, key, end) for uid, key in of.gone},
         flapping={key: run.since for key, run in runs.items() if run.since},
+        withdrawn=_withdrawn(model, end) if of.slices else {},
     )
     return seen if waits is None else told_by(waits, seen)
 
@@ -269,3 +288,27 @@ def _gone(model: ReadModel, uid: str, key: str, end: float) -> float:
         except MalformedObject:
             continue
     return 0.0
+
+
+def withdrawals(item: ResourceSlice) -> Iterator[tuple[str, ...]]:
+    """Of whom a slice is gone, as Observed.withdrawn names them."""
+    spec = item.spec
+    yield "driver", spec.driver
+    yield "pool", spec.driver, spec.pool.name
+    if spec.node_name:
+        yield "node", spec.driver, spec.node_name
+
+
+def _withdrawn(model: ReadModel, end: float) -> dict[tuple[str, ...], float]:
+    found: dict[tuple[str, ...], float] = {}
+    for key in [key for kind, key in model.superseded_since(0.0) if kind == SLICES][:LOOKED_UP]:
+        for entry in model.history(SLICES, key, end, end, 1):
+            if entry.type != "DELETED":
+                continue
+            try:
+                item = decode(ResourceSlice, entry.object)
+            except MalformedObject:
+                continue
+            for name in withdrawals(item):
+                found[name] = max(entry.at, found.get(name, 0.0))
+    return found

@@ -24,8 +24,10 @@ from dradash.metrics.scrape import Scraper
 from dradash.metrics.table import METRICS
 from dradash.reader import current
 from dradash.reader.alertlabels import NAMES
+from dradash.scheduling.classic.claimstate import ClaimState
 from dradash.scheduling.doctor.rules import RULES
-from tests import build
+from dradash.scheduling.structured import usage
+from tests import build, builddevices
 from tests.scene import Scene
 
 DEPLOY: Final = Path("deploy")
@@ -97,13 +99,20 @@ def test_the_parser_finds_faults() -> None:
     assert faults_of("up") == ["reads no metric"]
 
 
+STATES_OF: Final = {
+    "dradash_informer_state": set(STATES),
+    "dradash_class_devices": set(usage.STATES),
+    "dradash_claims": set(map(str, ClaimState)),
+}
+
+
 @pytest.mark.parametrize("rule", rules(), ids=lambda rule: str(rule["alert"]))
 def test_each_alert_reads_metrics_that_exist(rule: dict[str, Any]) -> None:
     assert faults_of(rule["expr"]) == []
     for code in re.findall(r'code="([^"]+)"', rule["expr"]):
         assert code in RULES
-    for states in re.findall(r'state=~?"([^"]+)"', rule["expr"]):
-        assert set(states.split("|")) <= set(STATES)
+    for metric, states in re.findall(r'(\w+)\{[^}]*state=~?"([^"]+)"', rule["expr"]):
+        assert set(states.split("|")) <= STATES_OF[metric]
 
 
 @pytest.mark.parametrize("rule", rules(), ids=lambda rule: str(rule["alert"]))
@@ -121,7 +130,7 @@ def test_each_alert_says_how_bad_it_is_what_it_means_and_what_to_do(rule: dict[s
 @pytest.fixture
 def scene() -> Iterator[Scene]:
     pod = build.pod("p", "ml", claims={"gpu": "c"})
-    made = Scene(build.node("n"), build.resource_class(), pod, build.claim("c", "ml"))
+    made = Scene(build.node("n"), build.resource_class(), builddevices.device_class(), pod, build.claim("c", "ml"))
     made.look()
     current.use(made.web)
     yield made
@@ -141,6 +150,16 @@ ANSWERED: Final = {
     "DraDeallocationUnanswered": ("/doctor?code=deallocation-unanswered", "Doctor"),
     "DraClaimReservedForGone": ("/doctor?code=reserved-for-gone", "Doctor"),
     "DraVerdictDisagreement": ("/doctor?code=words-disagree", "Doctor"),
+    "DraPoolIncomplete": ("/doctor?code=pool-incomplete", "Doctor"),
+    "DraPoolInvalid": ("/doctor?code=pool-invalid", "Doctor"),
+    "DraDriverPublishesNothing": ("/doctor?code=driver-publishes-nothing", "Doctor"),
+    "DraNodeWithoutSlice": ("/doctor?code=node-without-slice", "Doctor"),
+    "DraDeviceGone": ("/doctor?code=device-vanished", "Doctor"),
+    "DraDeviceTwice": ("/doctor?code=device-allocated-twice", "Doctor"),
+    "DraTaintNotTolerated": ("/doctor?code=taint-not-tolerated", "Doctor"),
+    "DraBindingFailed": ("/doctor?code=binding-failed", "Doctor"),
+    "DraBindingWaits": ("/doctor?code=binding-waits", "Doctor"),
+    "DraNoFreeDevice": ("/deviceclasses/gpu", "Selectors"),
     "DradashDown": ("/about", "Watched by"),
     "DradashModelUnavailable": ("/about", "Last read"),
     "DradashNoLeader": ("/about", "Watched by"),
@@ -154,7 +173,7 @@ ANSWERED: Final = {
 
 def rendered(rule: dict[str, Any], at: float) -> str:
     """Path and query of the rule's link, as Prometheus would render it."""
-    labels = {"driver": "gpu.example.com", "kind": "pods"}
+    labels = {"driver": "gpu.example.com", "kind": "pods", "class": "gpu"}
     labels["code"] = "".join(re.findall(r'code="([^"]+)"', rule["expr"]))
     labels["acts_next"] = "".join(re.findall(r'acts_next=~?"([^"|]+)', rule["expr"]))
     url = rule["annotations"]["dashboard_url"]

@@ -25,7 +25,7 @@ from dradash.scheduling.evaluate import evaluate
 from dradash.scheduling.rfc3339 import seconds
 from dradash.scheduling.verdict import ActsNext, Agreement, Outcome, Verdict
 from dradash.store.model import SyncState
-from tests import build
+from tests import build, devicecases
 from tests import builddevices as make
 from tests.unit.test_dependencies import KINDS, random_object
 
@@ -195,8 +195,8 @@ CASES: dict[str, tuple[tuple[build.Obj, ...], tuple[build.Obj, ...], dict[str, A
         {},
     ),
     "class-matches-no-device": (
-        (make.resource_slice(GPU), make.device_class("gpu", 'device.driver == "other"')),
-        (make.resource_slice(GPU), make.device_class("gpu", 'device.driver == "gpu.example.com"')),
+        (make.resource_slice(GPU), make.device_class("gpu", 'device.attributes["gpu.example.com"].model == "h100"')),
+        (make.resource_slice(GPU), make.device_class("gpu", 'device.attributes["gpu.example.com"].model == "a100"')),
         {},
     ),
     "device-vanished": (
@@ -214,6 +214,7 @@ CASES: dict[str, tuple[tuple[build.Obj, ...], tuple[build.Obj, ...], dict[str, A
         (make.claim("c", devices=[make.result("gpu-0")], reserved_for=[build.pod(f"p{i}") for i in range(255)]),),
         {},
     ),
+    **devicecases.CASES,
 }  # fmt: skip
 
 
@@ -264,6 +265,11 @@ def test_it_is_found_and_gone_when_it_is_cured(code: str) -> None:
             "kind-out-of-sync",
             {"sync": SYNCED | {"nodes": SyncState("nodes", "stale", since=LATER - 60)}},
             {"sync": SYNCED | {"nodes": SyncState("nodes", "stale", since=LATER - 5)}},
+        ),
+        (
+            "version-beta",
+            {"sync": SYNCED | {"deviceclasses": SyncState("deviceclasses", "synced", "v1beta1")}},
+            {"sync": SYNCED | {"deviceclasses": SyncState("deviceclasses", "synced", "v1")}},
         ),
     ],
 )

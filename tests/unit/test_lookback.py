@@ -16,7 +16,8 @@ from dradash.scheduling.doctor.finding import Finding
 from dradash.scheduling.doctor.thresholds import Thresholds
 from dradash.store.model import ReadModel, StoreUnavailable
 from dradash.store.past import Past
-from tests import build
+from tests import build, devicecases
+from tests import builddevices as make
 from tests.scene import Scene
 
 CLASS = build.resource_class()
@@ -134,6 +135,40 @@ def test_a_negotiation_that_was_mended_ends_it(scene: Scene) -> None:
     finding = found(scene, "selected-not-potential")
     scene.put(build.context(pod, potential=["node-0"], selected="node-0"))
     assert over(scene, finding).at == scene.now
+
+
+GPU = make.device("gpu-0")
+
+
+@pytest.mark.parametrize(
+    ("code", "there", "cures"),
+    [
+        (
+            "pool-incomplete",
+            [make.resource_slice(GPU, count=2)],
+            make.resource_slice(make.device("gpu-1"), count=2, name="other"),
+        ),
+        (
+            "node-without-slice",
+            [*map(devicecases.node, devicecases.NAMES), *devicecases.slices(devicecases.NAMES[:3])],
+            make.resource_slice(GPU, node="node-3"),
+        ),
+        (
+            "device-vanished",
+            [HOLDER, make.claim("c", "ml", devices=[make.result("gpu-0")], reserved_for=[HOLDER])],
+            make.resource_slice(GPU),
+        ),
+    ],
+)
+def test_a_slice_that_came_ends_it(scene: Scene, code: str, there: list[build.Obj], cures: build.Obj) -> None:
+    scene.put(*there)
+    later(scene, 200)
+    finding = found(scene, code)
+    later(scene, 777)
+    scene.put(cures)
+    came = scene.now
+    later(scene, 5000)
+    assert over(scene, finding).at == came
 
 
 def test_one_that_time_alone_ended_is_found_to_the_second(scene: Scene) -> None:

@@ -22,6 +22,7 @@ from dradash.reader import current
 from dradash.scheduling.doctor.rules import RULES
 from dradash.store.model import StoreUnavailable
 from tests import build
+from tests import builddevices as make
 from tests.scene import Scene
 
 TRAIN = build.pod("train", "ml", claims={"gpu": "train-gpu"})
@@ -143,6 +144,82 @@ def test_no_pod_claim_or_node_name_is_a_label_and_namespaces_only_those_that_are
         ("ml", "Pending"): 1,
     }
     assert {n for n, _ in values(told["dradash_namespace_pending_pods"], "namespace", "reason")} == {"ml"}
+
+
+def test_devices_pools_and_their_claims_are_told_by_state() -> None:
+    taint = {"key": "broken", "effect": "NoSchedule"}
+    devices = [make.device("held"), make.device("shared", allowMultipleAllocations=True), make.device("free")]
+    devices += [make.device("tainted", taints=[taint]), make.device("cpu", "epyc")]
+    a100 = make.device_class("a100", f'device.attributes["{make.DRIVER}"].model == "a100"')
+    scene = Scene(
+        make.resource_slice(*devices),
+        make.resource_slice(make.device("gpu-0"), node="node-1", count=2),
+        make.resource_slice(make.device("x"), make.device("x"), node="node-2", driver="nic.example.com"),
+        a100,
+        make.device_class("none", "false"),
+        make.claim("c", devices=[make.result("held")], reserved_for=[TRAIN]),
+        make.claim("d", devices=[make.result("shared", shareID="s", consumedCapacity={})]),
+        make.claim("e"),
+    )
+    scene.look()
+    text = Scraper(()).text(scene.web).decode()
+    told = {family.name: family for family in text_string_to_metric_families(text)}
+    counted = values(told["dradash_devices"], "driver", "state")
+    assert {state: n for (driver, state), n in counted.items() if driver == make.DRIVER} == {
+        "free": 2,
+        "held": 1,
+        "shared": 1,
+        "tainted": 1,
+        "unusable": 1,
+    }
+    assert counted["nic.example.com", "unusable"] == 2
+    of_class = values(told["dradash_class_devices"], "class", "state")
+    assert {state: n for (name, state), n in of_class.items() if name == "a100"} == {
+        "free": 1,
+        "held": 1,
+        "shared": 1,
+        "tainted": 1,
+    }
+    assert of_class["none", "free"] == 0
+    pools = values(told["dradash_pools"], "driver", "state")
+    assert {state: n for (driver, state), n in pools.items() if driver == make.DRIVER} == {
+        "usable": 1,
+        "incomplete": 1,
+        "invalid": 0,
+    }
+    assert pools["nic.example.com", "invalid"] == 1
+    claims = values(told["dradash_device_claims"], "state")
+    assert claims == {("Pending",): 1, ("Allocated",): 1, ("Reserved",): 1, ("Deleting",): 0}
+
+
+def test_devices_change_their_state_with_claims_and_slices() -> None:
+    def told() -> dict[tuple[str, ...], float]:
+        cluster.look()
+        text = Scraper(()).text(cluster.web).decode()
+        families = {family.name: family for family in text_string_to_metric_families(text)}
+        return {k: v for k, v in values(families["dradash_class_devices"], "state").items() if v}
+
+    claim = make.claim("c", devices=[make.result("gpu-0")])
+    cluster = Scene(make.resource_slice(make.device("gpu-0")), make.device_class("gpu"))
+    assert told() == {("free",): 1}
+    cluster.put(claim)
+    assert told() == {("held",): 1}
+    cluster.delete(claim)
+    assert told() == {("free",): 1}
+    cluster.put(make.resource_slice(make.device("gpu-0"), make.device("gpu-1")))
+    assert told() == {("free",): 2}
+    cluster.put(make.resource_slice(make.device("gpu-0"), count=2))
+    assert told() == {}
+
+
+def test_without_claims_nobody_knows_which_devices_are_free() -> None:
+    scene = Scene(make.resource_slice(make.device("gpu-0")), make.device_class("gpu"))
+    scene.sync("resourceclaims", "forbidden", "no")
+    scene.look()
+    text = Scraper(()).text(scene.web).decode()
+    told = {family.name: family for family in text_string_to_metric_families(text)}
+    assert {"dradash_devices", "dradash_class_devices", "dradash_device_claims"}.isdisjoint(told)
+    assert values(told["dradash_pools"], "driver", "state")[make.DRIVER, "usable"] == 1
 
 
 def test_findings_are_told_by_code_also_those_that_nothing_has(scene: Scene) -> None:

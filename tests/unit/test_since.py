@@ -9,7 +9,8 @@ import pytest
 
 from dradash.reader import current
 from dradash.scheduling.doctor.finding import Finding
-from tests import build
+from tests import build, devicecases
+from tests import builddevices as make
 from tests.scene import Scene
 
 POD = build.pod("p", "ml", claims={"gpu": "c"})
@@ -152,3 +153,39 @@ def test_another_object_of_the_name_has_its_own_beginning() -> None:
     begun = scene.now
     scene.now += 700
     assert everybody(scene, "allocated-idle").since == begun
+
+
+GPU = make.device("gpu-0")
+HELD = make.claim("c", "ml", devices=[make.result("gpu-0", pool="node-3")], reserved_for=[POD])
+WITHOUT_SLICES = (
+    ("driver-publishes-nothing", [make.resource_slice(GPU)], [devicecases.CLASS]),
+    ("device-vanished", [make.resource_slice(GPU, node="node-3")], [POD, HELD]),
+    (
+        "node-without-slice",
+        devicecases.slices(["node-3"]),
+        [*map(devicecases.node, devicecases.NAMES), *devicecases.slices(devicecases.NAMES[:3])],
+    ),
+)
+
+
+@pytest.mark.parametrize(("code", "going", "there"), WITHOUT_SLICES)
+def test_what_a_driver_took_back_is_missed_since_then(
+    code: str, going: list[build.Obj], there: list[build.Obj]
+) -> None:
+    scene = Scene(*there, *going)
+    scene.now += 1000
+    scene.put(*going)
+    scene.delete(*going)
+    begun = scene.now
+    scene.now += 300
+    assert everybody(scene, code).since == begun
+
+
+def test_a_pool_is_incomplete_since_it_was_first_found_so_though_its_slices_change() -> None:
+    scene = Scene(make.resource_slice(GPU, count=2))
+    scene.now += 100
+    first = only(scene.web, "pool-incomplete", scene.now)
+    scene.put(make.resource_slice(GPU, make.device("gpu-1"), count=2))
+    scene.now += 100
+    last = only(scene.web, "pool-incomplete", scene.now)
+    assert (last.id, last.since) == (first.id, build.NOW + 1)

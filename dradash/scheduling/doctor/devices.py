@@ -1,32 +1,73 @@
-"""What is wrong with devices: pools whose devices nobody gets, selectors that find none, devices that claims lost."""
+"""What is wrong with devices: pools whose devices nobody gets, and device classes whose selectors find none."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Final
 
-from dradash.kinds.deviceclaim import MAX_RESERVED_FOR, ResourceClaim
+from dradash.scheduling.doctor.demand import expressions, refused_chains
 from dradash.scheduling.doctor.exam import Exam, count, created, identity
-from dradash.scheduling.doctor.finding import Finding, Ref
+from dradash.scheduling.doctor.finding import POOLS, Finding, Ref
+from dradash.scheduling.doctor.publishing import drivers_named
 from dradash.scheduling.structured import ledger, matching
-from dradash.scheduling.structured.devices import DeviceID
+from dradash.scheduling.structured.anymatch import Budget, Chain, Look, Reads, anywhere, looks_in
+from dradash.scheduling.structured.inventory import Inventory
 from dradash.scheduling.structured.ledger import PoolState
 
 SLICES: Final = "resourceslices"
-CLAIMS: Final = "resourceclaims"
+ASKED: Final = 100_000  # devices at one look, for pods that bad pools block
+NAMED: Final = 3  # pods that a sentence names
+LINKED: Final = 20  # pods that a finding leads to: there may be thousands of pools and of pods
 
 
 def check(exam: Exam) -> Iterator[Finding]:
-    for state in ledger.pool_states(exam.cluster.inventory):
-        if state.state != ledger.USABLE:
-            yield from _pool(exam, state)
+    yield from _pools(exam)
     yield from _classes(exam)
-    yield from _claims(exam)
-    yield from _twice(exam)
 
 
-def _pool(exam: Exam, state: PoolState) -> Iterator[Finding]:
-    since = max((exam.changed(SLICES, s.name) or created(s) for s in state.slices), default=0.0)
+def slices_changed(exam: Exam, state: PoolState) -> float:
+    """When a slice of the pool changed last, Unix seconds."""
+    return max((exam.changed(SLICES, s.name) or created(s) for s in state.slices), default=0.0)
+
+
+def _pools(exam: Exam) -> Iterator[Finding]:
+    bad = [s for s in ledger.pool_states(exam.cluster.inventory) if s.state != ledger.USABLE]
+    if not bad:
+        return
+    chains = refused_chains(exam) if exam.readable.issuperset(("pods", "resourceclaims", "deviceclasses")) else {}
+    blocked = _Blocked(exam.cluster.inventory, chains)
+    for state in bad:
+        yield from _pool(exam, state, blocked.by(state))
+
+
+class _Blocked:
+    """Pods that wait and could be given devices of a pool, as far as selectors go. Pools alike block the same."""
+
+    def __init__(self, inventory: Inventory, chains: dict[Chain, list[str]]) -> None:
+        self._inventory, self._budget = inventory, Budget(ASKED)
+        self._wanted: dict[Reads, list[tuple[frozenset[Look], list[str]]]] = {}
+        for chain, pods in chains.items():
+            answer = anywhere(inventory, chain, self._budget)
+            if answer is not None and answer.matched:
+                self._wanted.setdefault(answer.reads, []).append((answer.matched, pods))
+        self._known: dict[tuple[frozenset[Look], ...], list[str]] = {}
+
+    def by(self, state: PoolState) -> list[str]:
+        """Their keys, sorted."""
+        seen = (looks_in(self._inventory, state, reads, self._budget) for reads in self._wanted)
+        looks = tuple(frozenset(there or ()) for there in seen)
+        if looks not in self._known:
+            found: set[str] = set()
+            for there, wanted in zip(looks, self._wanted.values(), strict=True):
+                for matched, pods in wanted:
+                    if not matched.isdisjoint(there):
+                        found.update(pods)
+            self._known[looks] = sorted(found)
+        return self._known[looks]
+
+
+def _pool(exam: Exam, state: PoolState, blocked: list[str]) -> Iterator[Finding]:
+    since = slices_changed(exam, state)
     incomplete = state.state == ledger.INCOMPLETE
     if incomplete and not exam.for_longer(since, exam.thresholds.missing):
         return
@@ -36,71 +77,38 @@ def _pool(exam: Exam, state: PoolState) -> Iterator[Finding]:
         sentence = f"Pool {state.id} has {has}: none of its {devices} can be allocated."
     else:
         sentence = f"Pool {state.id} is invalid ({state.invalid}): none of its {devices} can be allocated."
+    if blocked:
+        more = f" and {len(blocked) - NAMED} more" if len(blocked) > NAMED else ""
+        waits = "1 pending pod" if len(blocked) == 1 else f"{len(blocked)} pending pods"
+        sentence += f" It keeps back what {waits} could use: {', '.join(blocked[:NAMED])}{more}."
     yield exam.finding(
         "pool-incomplete" if incomplete else "pool-invalid",
         (str(state.id),),
         sentence,
-        tuple(Ref(SLICES, s.name) for s in state.slices),
+        (
+            *(Ref(SLICES, s.name) for s in state.slices),
+            Ref(POOLS, str(state.id)),
+            *(Ref("pods", key) for key in blocked[:LINKED]),
+        ),
         since,
         driver=state.id.driver,
     )
 
 
 def _classes(exam: Exam) -> Iterator[Finding]:
+    inventory = exam.cluster.inventory
+    published = {pool.driver for pool in inventory.pool_ids}
     for name, of in exam.cluster.device_classes.items():
-        chain = tuple(s.cel.expression if s.cel else "" for s in of.spec.selectors)
-        total, left = matching.leaves(exam.cluster.inventory, chain)
+        total, left = matching.leaves(inventory, expressions(of.spec.selectors))
         since = exam.changed("deviceclasses", name) or created(of)
         wrong = next((one for one in left if one.error), None)
         if wrong is not None:
             code, sentence = "selector-fails", f"A selector of DeviceClass {name} fails: {wrong.error}."
         elif left and total and not left[-1].devices:
+            if not published.issuperset(drivers_named(of)):
+                continue  # driver-publishes-nothing tells why
             code = "class-matches-no-device"
             sentence = f"The selectors of DeviceClass {name} leave none of {count(total, 'device')}."
         else:
             continue
         yield exam.finding(code, (identity(of),), sentence, (Ref("deviceclasses", name),), since, resource_class=name)
-
-
-def _claims(exam: Exam) -> Iterator[Finding]:
-    inventory = exam.cluster.inventory
-    published = {one.id for state in ledger.pool_states(inventory) for one in ledger.published_in(inventory, state)}
-    for claim in exam.cluster.device_claims.values():
-        lost = [d for d in _devices(claim) if d not in published]
-        since = exam.changed(CLAIMS, claim.key) or created(claim)
-        if lost and exam.for_longer(since, exam.thresholds.missing):
-            first = f"{lost[0]}{f' and {len(lost) - 1} more' if len(lost) > 1 else ''}"
-            sentence = f"ResourceClaim {claim.key} has {first}, which no slice publishes any more."
-            yield _about(exam, claim, "device-vanished", sentence, since)
-        if len(claim.status.reserved_for) >= MAX_RESERVED_FOR:
-            sentence = f"ResourceClaim {claim.key} is reserved for {MAX_RESERVED_FOR} pods: no other can use it."
-            yield _about(exam, claim, "reserved-for-full", sentence, since)
-
-
-def _devices(claim: ResourceClaim) -> list[DeviceID]:
-    allocation = claim.status.allocation
-    return [DeviceID(r.driver, r.pool, r.device) for r in allocation.devices.results] if allocation else []
-
-
-def _twice(exam: Exam) -> Iterator[Finding]:
-    inventory, claims = exam.cluster.inventory, exam.cluster.device_claims
-    for device in inventory.taken.devices:
-        keys = sorted(k for k in inventory.holders(device) if k in claims)
-        if len(keys) < 2:
-            continue
-        since = max(exam.changed(CLAIMS, k) or created(claims[k]) for k in keys)
-        yield exam.finding(
-            "device-allocated-twice",
-            (str(device),),
-            f"Device {device} is allocated to {count(len(keys), 'claim')}, and to one of them as a whole.",
-            tuple(Ref(CLAIMS, k) for k in keys),
-            since,
-            namespace=claims[keys[0]].namespace,
-            driver=device.driver,
-        )
-
-
-def _about(exam: Exam, claim: ResourceClaim, code: str, sentence: str, since: float) -> Finding:
-    pods = sorted(exam.cluster.pods_by_claim.members(claim.key))
-    objects = (Ref(CLAIMS, claim.key), *(Ref("pods", p) for p in pods))
-    return exam.finding(code, (identity(claim),), sentence, objects, since, namespace=claim.namespace)

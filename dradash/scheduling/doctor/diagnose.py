@@ -5,7 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from dradash.scheduling.doctor import claims, classes, devices, negotiations, pods, references, templates, watch
+from dradash.kinds.registry import CLASSIC, KINDS, ONE_GENERATION
+from dradash.scheduling.doctor import (
+    claims,
+    classes,
+    deviceclaims,
+    devices,
+    extendedresources,
+    negotiations,
+    pods,
+    publishing,
+    references,
+    requests,
+    templates,
+    versions,
+    watch,
+)
 from dradash.scheduling.doctor.exam import Exam
 from dradash.scheduling.doctor.finding import Finding, Severity
 from dradash.scheduling.doctor.rules import RULES
@@ -19,7 +34,12 @@ CHECKS: Final[tuple[Check, ...]] = (
     pods.check,
     claims.check,
     classes.check,
+    publishing.check,
     devices.check,
+    requests.check,
+    deviceclaims.check,
+    extendedresources.check,
+    versions.check,
     negotiations.check,
 )
 
@@ -28,8 +48,22 @@ _RANK: Final = {severity: i for i, severity in enumerate(Severity)}
 
 def run(check: Check, exam: Exam) -> list[Finding]:
     """One family's findings, less those that rest on kinds which cannot be read: unknown is not absent."""
-    blind = {rule.code for rule in RULES.values() if not exam.readable.issuperset(rule.needs)}
+    blind = {rule.code for rule in RULES.values() if not all(_is_known(exam, kind) for kind in rule.needs)}
     return [f for f in check(exam) if f.code not in blind]
+
+
+def _is_known(exam: Exam, kind: str) -> bool:
+    """Also a kind that is not served as the cluster has the other generation: then there are no objects of it."""
+    if kind in exam.readable:
+        return True
+    state = exam.sync.get(kind)
+    if kind not in ONE_GENERATION or not (state is None or state.state == "notServed"):
+        return False
+    return any(_is_older(other) is not _is_older(kind) for other in exam.readable & ONE_GENERATION)
+
+
+def _is_older(kind: str) -> bool:
+    return KINDS[kind].versions == (CLASSIC,)
 
 
 def diagnose(exam: Exam) -> list[Finding]:

@@ -28,6 +28,8 @@ class Sync(Protocol):
     @property
     def state(self) -> str: ...
     @property
+    def version(self) -> str: ...
+    @property
     def since(self) -> float: ...
     @property
     def error(self) -> str: ...
@@ -42,6 +44,7 @@ class Observed(msgspec.Struct, frozen=True):
     negotiation up to now, None: not known. flapping: (kind, key) of a
     context or a pod -> the first of the changes that followed each other too quickly, without a pause since. lasting:
     (kind, key, mark of doctor/lasting.py) -> since when the object shows it without a break, 0.0: not known to.
+    withdrawn: when a slice went last: of ("driver", name), ("pool", driver, pool), ("node", driver, node).
     """
 
     contexts: Mapping[str, Sequence[SeenContext]] = {}
@@ -51,6 +54,7 @@ class Observed(msgspec.Struct, frozen=True):
     standing: Callable[[str], Standing | None] = lambda _pod: None
     flapping: Mapping[tuple[str, str], float] = {}
     lasting: Callable[[str, str, str], float] = lambda _kind, _key, _mark: 0.0
+    withdrawn: Mapping[tuple[str, ...], float] = {}
 
 
 # Findings of the run before, by code and key, with what they were made from: they are made again only if that differs.

@@ -14,6 +14,8 @@ ID_DIGITS: Final = 12
 NAME_DIGITS: Final = 6
 OBJECTS_KEPT: Final = 5000  # of one finding; their pages show it
 DRIVERS: Final = "drivers"  # stands for a plural: a driver has no object, its key is its name
+POOLS: Final = "pools"  # the same: driver/pool
+DEVICES: Final = "devices"  # the same: driver/pool/device
 OBJECTS_LISTED: Final = 20  # on its own page and in the API
 
 

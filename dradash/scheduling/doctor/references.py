@@ -107,7 +107,7 @@ def _namings(exam: Exam) -> Iterator[_Naming]:
 def _missing_classes(exam: Exam) -> Iterator[Finding]:
     users: defaultdict[tuple[str, str], list[_Naming]] = defaultdict(list)
     for naming in _namings(exam):
-        if not exam.exists(*naming.wanted):
+        if naming.wanted[0] in exam.readable and not exam.exists(*naming.wanted):
             users[naming.wanted].append(naming)
     for (kind, name), namings in users.items():
         refs = [n.by for n in namings]

@@ -4,22 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-import msgspec
-
+from dradash.scheduling.doctor.devicerules import DEVICE_RULES
 from dradash.scheduling.doctor.finding import Severity
-
-
-class Rule(msgspec.Struct, frozen=True):
-    """threshold: the name in Thresholds, "" where there is none. needs: kinds without which it is not asked."""
-
-    code: str
-    title: str
-    severity: Severity
-    meaning: str
-    remedy: str
-    threshold: str = ""
-    needs: tuple[str, ...] = ()
-
+from dradash.scheduling.doctor.rule import Rule
 
 _ERROR, _WARNING, _INFO = Severity.ERROR, Severity.WARNING, Severity.INFO
 
@@ -49,9 +36,9 @@ _RULES: Final = (
         "class-missing",
         "Class does not exist",
         _ERROR,
-        "Claims that are not allocated, or templates, name a ResourceClass that does not exist. PreFilter refuses "
-        "their pods.",
-        "Create the ResourceClass (drivers usually install it), or correct resourceClassName.",
+        "Claims that are not allocated, or templates, name a ResourceClass or a DeviceClass that does not exist. "
+        "PreFilter refuses their pods.",
+        "Create the class (drivers usually install it), or correct resourceClassName or deviceClassName.",
         "missing",
         ("resourceclaims", "resourceclasses"),
     ),
@@ -290,84 +277,16 @@ _RULES: Final = (
         "changes",
         ("podschedulingcontexts",),
     ),
-    # --- what can be read
     # --- devices
-    Rule(
-        "pool-incomplete",
-        "Pool of devices is incomplete",
-        _WARNING,
-        "Slices of a pool's newest generation are missing. The scheduler allocates none of its devices until all are "
-        "there.",
-        "Look at the driver's log on the nodes of the pool: it publishes the slices. Delete slices of a driver that is "
-        "gone.",
-        "missing",
-        ("resourceslices",),
-    ),
-    Rule(
-        "pool-invalid",
-        "Pool of devices is invalid",
-        _ERROR,
-        "The slices of a pool contradict each other: a name is there twice, or a device takes of counters that there "
-        "are not. The scheduler allocates none of its devices.",
-        "It is a fault of the driver that publishes the slices.",
-        "",
-        ("resourceslices",),
-    ),
-    Rule(
-        "selector-fails",
-        "Selector of a class fails",
-        _ERROR,
-        "A selector of a DeviceClass is no valid expression, or cannot be evaluated for a device, mostly because the "
-        "device lacks the attribute. That ends every attempt to schedule a pod that comes across the device.",
-        "Correct the selector. Ask for a driver's attributes only behind device.driver == ..., and for one that not "
-        "all devices have with has() or ?. first.",
-        "",
-        ("deviceclasses", "resourceslices"),
-    ),
-    Rule(
-        "class-matches-no-device",
-        "Class matches no device",
-        _WARNING,
-        "No device in a usable pool passes the selectors of a DeviceClass. Claims that ask for it cannot be allocated.",
-        "Compare the selectors with what the devices have (their pages, /devices), or add such devices.",
-        "",
-        ("deviceclasses", "resourceslices"),
-    ),
-    Rule(
-        "device-vanished",
-        "Allocated device is not published any more",
-        _ERROR,
-        "A claim holds a device that no slice of its pool's newest generation has. Its pods may not start, or may have "
-        "lost the device.",
-        "Look at the driver and the node of the pool. Delete the pods of the claim, so that it is allocated anew.",
-        "missing",
-        ("resourceclaims", "resourceslices"),
-    ),
-    Rule(
-        "device-allocated-twice",
-        "Device is in more than one allocation",
-        _ERROR,
-        "Several claims hold the same device, and one of them the whole of it: their pods get into each other's way.",
-        "Look whether two schedulers run, or somebody wrote the status by hand. Delete the pods of all but one claim.",
-        "",
-        ("resourceclaims",),
-    ),
-    Rule(
-        "reserved-for-full",
-        "Claim is reserved for as many pods as it can be",
-        _WARNING,
-        "A claim is reserved for 256 pods, the most that the API allows. Further pods that use it stay unschedulable.",
-        "Use a template, or spread the pods over several claims.",
-        "",
-        ("resourceclaims",),
-    ),
+    *DEVICE_RULES,
+    # --- what can be read
     Rule(
         "kind-not-served",
         "Kind is not served",
         _ERROR,
         "The API server does not serve this kind in a version that dradash reads.",
-        "Turn on the API (--runtime-config=resource.k8s.io/v1alpha2=true and the feature gate "
-        "DynamicResourceAllocation).",
+        "Turn on the API: Kubernetes 1.34 and later serve resource.k8s.io/v1 by default, before it is "
+        "--runtime-config=resource.k8s.io/VERSION=true and the feature gate DynamicResourceAllocation.",
     ),
     Rule(
         "kind-forbidden",

@@ -23,6 +23,8 @@ class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
     silent: float = 60.0
     disagree: float = 60.0
     stale: float = 30.0
+    publish: float = 120.0
+    binding: float = 120.0
     window: float = 600.0
     changes: int = 6
 
@@ -41,6 +43,8 @@ MEANINGS: Final = {
     "silent": "a driver may take so long to answer in a negotiation",
     "disagree": "the scheduler's words and our verdict may differ so long",
     "stale": "a kind may be out of sync so long",
+    "publish": "a driver may take so long to publish its devices, counted from when a node was Ready",
+    "binding": "a driver may take so long to report the binding conditions of an allocated device",
     "window": "changes that go back and forth are counted over so long",
     "changes": "number of changes within the window from which on an object flaps",
 }

@@ -7,7 +7,7 @@ node, all for a slice that no node owns (its allocations cost nothing: they are 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, KeysView, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -246,7 +246,7 @@ class Inventory:
         return self._by_pool.keys()
 
     @property
-    def held_devices(self) -> Collection[DeviceID]:
+    def held_devices(self) -> KeysView[DeviceID]:
         """Devices that a claim holds, published or not; admin access holds nothing."""
         return self._holders.keys()
 

@@ -19,7 +19,7 @@ class ShowsFindings(Page):
         return super().key if self.at is not None else f"{super().key} {current.get().doctor.generation}"
 
     def about(self, kind: str, key: str) -> Sequence[Finding]:
-        """Worst and oldest first. kind: plural, or DRIVERS."""
+        """Worst and oldest first. kind: plural, DRIVERS, POOLS or DEVICES."""
         return current.get().findings(self.at).by_object.get((kind, key), ())
 
     def findings_about(self, kind: str, key: str) -> Part:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Final
 
 from dradash.reader import topics
 from dradash.reader.world import World
+from dradash.scheduling.doctor.finding import DEVICES, POOLS
 from dradash.scheduling.structured.devices import DeviceID
 from dradash.store.model import HistoryEntry
 from dradash.web.fragments import Part, Row
@@ -87,7 +88,7 @@ class PoolsPage(_ListPage):
 POOL_BLOCKS: Final = ("headline", "slices", "devices")
 
 
-class PoolPage(Page):
+class PoolPage(ShowsFindings):
     template = "pool/page.html"
     section = "pools"
 
@@ -102,7 +103,8 @@ class PoolPage(Page):
         if view is None:
             told = {"what": "pool", "name": f"{driver}/{pool}", "kind": slices.KIND, "chip": sync}
             return f"No pool {driver}/{pool}", [Part("page", "pool/_missing.html", told)], 404
-        return pool, [Part(n, f"pool/_{n}.html", view) for n in POOL_BLOCKS], 200
+        headline, *blocks = [Part(n, f"pool/_{n}.html", view) for n in POOL_BLOCKS]
+        return pool, [headline, self.findings_about(POOLS, f"{driver}/{pool}"), *blocks], 200
 
 
 class SlicesPage(_ListPage):
@@ -153,7 +155,7 @@ class DevicesPage(_ListPage):
 DEVICE_BLOCKS: Final = ("headline", "holders", "about")
 
 
-class DevicePage(Page):
+class DevicePage(ShowsFindings):
     template = "device/page.html"
     section = "devices"
 
@@ -168,4 +170,5 @@ class DevicePage(Page):
         if view is None:
             told = {"what": "device", "name": str(id_), "kind": slices.KIND, "chip": sync}
             return f"No device {id_}", [Part("page", "pool/_missing.html", told)], 404
-        return id_.device, [Part(n, f"device/_{n}.html", view) for n in DEVICE_BLOCKS], 200
+        headline, *blocks = [Part(n, f"device/_{n}.html", view) for n in DEVICE_BLOCKS]
+        return id_.device, [headline, self.findings_about(DEVICES, str(id_)), *blocks], 200

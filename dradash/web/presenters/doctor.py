@@ -11,8 +11,9 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from dradash.kinds.registry import KINDS
-from dradash.scheduling.doctor.finding import DRIVERS, OBJECTS_LISTED, Finding, Ref, Severity
-from dradash.scheduling.doctor.rules import RULES, Rule
+from dradash.scheduling.doctor.finding import DEVICES, DRIVERS, OBJECTS_LISTED, POOLS, Finding, Ref, Severity
+from dradash.scheduling.doctor.rule import Rule
+from dradash.scheduling.doctor.rules import RULES
 from dradash.scheduling.doctor.thresholds import MEANINGS, Thresholds
 from dradash.web.presenters.query import Column, Option, Pager, Query, Sorting, columns, options, page_of, sorted_by
 from dradash.web.presenters.words import Chip, driver_href, href, row_id
@@ -20,6 +21,7 @@ from dradash.web.presenters.words import Chip, driver_href, href, row_id
 PARAMS: Final = frozenset({"about", "severity", "code", "ns", "class", "driver", "q", "sort", "page"})
 OBJECTS: Final = 4  # in a row of the list
 LINES: Final = 5  # on an object's own page
+_OF_SLICES: Final = {POOLS: "Pool", DEVICES: "Device"}
 
 SEVERITIES: Final[dict[str, Chip]] = {
     Severity.ERROR: Chip("Error", "bad", "stop", "Somebody must act, or nothing moves"),
@@ -128,9 +130,8 @@ def finding_href(id_: str) -> str:
 
 
 def _link(ref: Ref) -> ObjectLink:
-    return ObjectLink(
-        KINDS[ref.kind].kind, ref.key, "" if ref.absent or not ref.key else href(ref.kind, ref.key), ref.absent
-    )
+    kind = _OF_SLICES.get(ref.kind) or KINDS[ref.kind].kind
+    return ObjectLink(kind, ref.key, "" if ref.absent or not ref.key else href(ref.kind, ref.key), ref.absent)
 
 
 def row_of(finding: Finding, objects: int = OBJECTS) -> FindingRow:
@@ -244,9 +245,9 @@ def lines(findings: Sequence[Finding], kind: str, key: str) -> Lines:
 
 
 def subject(about: str) -> tuple[str, str] | None:
-    """kind (plural, or DRIVERS) and key of the list's `about`; None where it names none."""
+    """kind (plural, DRIVERS, POOLS or DEVICES) and key of the list's `about`; None where it names none."""
     kind, _, key = about.partition("/")
-    return (kind, key) if key and (kind in KINDS or kind == DRIVERS) else None
+    return (kind, key) if key and (kind in KINDS or kind == DRIVERS or kind in _OF_SLICES) else None
 
 
 def _subject(about: str) -> ObjectLink | None:

@@ -203,6 +203,18 @@ def driver_href(name: str) -> str:
     return f"/drivers/{quote(name, safe='')}"
 
 
+def _pool_of_key(key: str) -> str:
+    driver, _, pool = key.partition("/")
+    return pool_href(driver, pool)
+
+
+def _device_of_key(key: str) -> str:
+    """Only the pool's name may have slashes."""
+    driver, _, rest = key.partition("/")
+    pool, _, name = rest.rpartition("/")
+    return device_href((driver, pool, name))
+
+
 _PAGES: Final = {
     "pods": pod_href,
     "verdicts": pod_href,
@@ -213,6 +225,8 @@ _PAGES: Final = {
     "deviceclasses": device_class_href,
     "resourceslices": slice_href,
     "devicetaintrules": taint_rule_href,
+    "pools": _pool_of_key,
+    "devices": _device_of_key,
 }
 
 
