@@ -319,6 +319,8 @@ class APIServer:
         merged = rest.prepare_update(resource, new, old.object, subresource, self.now())
         validation.check_types(resource, merged)
         validation.check_update(resource, merged, old.object, subresource)
+        if subresource == "status":
+            lifecycle.check_admin_access(self, resource, merged, old.object)
         if owners is None:
             if merged == old.object:
                 return old  # a write that changes nothing makes no new version
@@ -358,6 +360,7 @@ class APIServer:
         new["metadata"] = {**metadata, "uid": self._uid(), "creationTimestamp": self.now()}
         defaults.apply_defaults(resource, new, self.now())
         validation.check_create(resource, new)
+        lifecycle.check_admin_access(self, resource, new)
         if self.find(collection, new) is not None:
             raise apierrors.already_exists(resource, metadata["name"])
         if owners is None:

@@ -10,6 +10,7 @@ from dradash.sim.actors import Actor, Clock
 from dradash.sim.apiserver import APIServer
 from dradash.sim.claimcontroller import ClaimController
 from dradash.sim.devicedrivers import DeviceDrivers
+from dradash.sim.devicetainteviction import DeviceTaintEviction
 from dradash.sim.drivers import Drivers
 from dradash.sim.garbage import GarbageCollector
 from dradash.sim.replay import Recorded
@@ -24,7 +25,7 @@ def actors(server: APIServer, scenario: Scenario, clock: Clock, seed: int = 0) -
         ClaimController(server, clock),
         *_drivers(server, scenario, clock, seed),
         Scheduler(server, clock),
-        Kubelet(server, clock),
+        Kubelet(server, clock, [p.driver for p in scenario.publishers if p.keeps]),
         Workloads(server, clock, scenario.streams, seed),
         Script(server, clock, scenario.script),
     ]
@@ -32,7 +33,7 @@ def actors(server: APIServer, scenario: Scenario, clock: Clock, seed: int = 0) -
 
 def _drivers(server: APIServer, scenario: Scenario, clock: Clock, seed: int) -> list[Actor]:
     if server.collection("resourceclaims").resource.is_structured:
-        return [DeviceDrivers(server, clock, scenario.publishers)]
+        return [DeviceDrivers(server, clock, scenario.publishers), DeviceTaintEviction(server, clock)]
     return [Drivers(server, clock, scenario.drivers, seed)]
 
 

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from uuid import UUID
 
+import msgspec
 import pytest
 
-from dradash.kinds.deviceclaim import FINALIZER
+from dradash.kinds.deviceclaim import FINALIZER, DeviceToleration
 from dradash.kinds.registry import STRUCTURED
+from dradash.kinds.resourceslice import DeviceTaint
 from dradash.scheduling.effects import Effect
 from dradash.scheduling.structured.allocation import NEW_SHARE
 from dradash.scheduling.structured.binding import NOW
@@ -20,9 +22,18 @@ from dradash.sim.apierrors import ApiError
 from dradash.sim.apiserver import APIServer
 from dradash.sim.claimcontroller import ClaimController
 from dradash.sim.devicedrivers import DeviceDrivers, Publisher
+from dradash.sim.devicetainteviction import DeviceTaintEviction, time_left
+from dradash.sim.lifecycle import ADMIN_ACCESS
 from dradash.sim.performing import Writes
 from dradash.sim.resources import served
-from dradash.sim.scenarios.deviceobjects import device, device_claim, device_class, device_pod, exactly
+from dradash.sim.scenarios.deviceobjects import (
+    device,
+    device_claim,
+    device_class,
+    device_pod,
+    device_template,
+    exactly,
+)
 from dradash.sim.scenarios.model import place
 from dradash.sim.scenarios.objects import namespace, node
 from dradash.sim.simulation import running
@@ -285,3 +296,64 @@ def test_a_claim_that_is_created_gets_its_real_name_in_later_writes(server: APIS
     assert stored["status"]["allocation"] == ALLOCATION
     pod = server.get("pods", "p", "team-a")
     assert pod["status"]["extendedResourceClaimStatus"]["resourceClaimName"] == stored["metadata"]["name"]
+
+
+# --- admin access ----------------------------------------------------------------------------------------------------
+
+
+def test_admin_access_needs_a_label_of_the_namespace(server: APIServer) -> None:
+    asking = exactly("gpu", "gpu", adminAccess=True)
+    template = device_template("team-a", "t", asking)
+    for made, path in ((requests(asking), "spec"), (template, "spec.spec")):
+        with pytest.raises(ApiError) as refused:
+            place(server, made)
+        assert refused.value.code == 422
+        assert f"{path}.devices.requests[0].adminAccess: Forbidden" in refused.value.message
+    label = {"metadata": {"labels": {ADMIN_ACCESS: "true"}}}
+    server.patch("namespaces", "team-a", label, "application/merge-patch+json")
+    place(server, requests(asking))
+    place(server, template)
+    assert server.get("resourceclaims", "c", "team-a")["spec"]["devices"]["requests"][0]["exactly"]["adminAccess"]
+
+
+# --- eviction --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("tolerations", "left"),
+    [
+        ([], 0.0),
+        ([{"key": "other", "operator": "Exists"}], 0.0),
+        ([{"key": "lost", "operator": "Exists"}], None),
+        ([{"key": "lost", "operator": "Exists", "tolerationSeconds": 30}], 30.0),
+        ([{"operator": "Exists"}, {"key": "lost", "operator": "Exists", "tolerationSeconds": 30}], 30.0),
+    ],
+)
+def test_the_shortest_toleration_says_how_long_a_pod_may_stay(tolerations: list[Obj], left: float | None) -> None:
+    taint = DeviceTaint(key="lost", effect="NoExecute")
+    assert time_left(taint, msgspec.convert(tolerations, tuple[DeviceToleration, ...])) == left
+
+
+def test_a_pod_is_not_evicted_for_a_taint_that_was_taken_back(server: APIServer) -> None:
+    """Two pods tolerate the taint for a while; of the one whose device lost it again the eviction is called off."""
+    lost: Obj = {"key": "lost", "effect": "NoExecute"}
+    slices = {}
+    for name in ("a", "b"):
+        result = {**GPU, "pool": name, "tolerations": [{"operator": "Exists", "tolerationSeconds": 50}]}
+        uid = server.create("pods", device_pod("team-a", name, claims={"gpu": name}), "team-a")["metadata"]["uid"]
+        claim = device_claim("team-a", name, exactly("gpu", "gpu"))
+        reserved = [{"resource": "pods", "name": name, "uid": uid}]
+        place(server, claim | {"status": {"allocation": {"devices": {"results": [result]}}, "reservedFor": reserved}})
+        pool = {"name": name, "generation": 1, "resourceSliceCount": 1}
+        spec = {
+            "driver": GPU["driver"],
+            "nodeName": "node-0",
+            "pool": pool,
+            "devices": [device("gpu-0", {}, taints=[lost])],
+        }
+        slices[name] = server.create("resourceslices", {"metadata": {"name": name}, "spec": spec})
+    with at_work(server, DeviceTaintEviction(server, CLOCK)) as world:
+        slices["a"]["spec"]["devices"][0].pop("taints")
+        server.update("resourceslices", slices["a"])
+        world.until(lambda: world.pod("team-a/b") is None)
+        assert world.pod("team-a/a") is not None
