@@ -70,6 +70,7 @@ def seen(driver: str, device: Device, reading: Reading) -> Hashable:
         values_seen(driver, device, reading.values),
         tuple(_attribute(driver, device, *name.split("/", 1)) for name in sorted(reading.matched) if "/" in name),
         msgspec.json.encode(device.capacity, order="sorted") if whole_capacity else b"",
+        msgspec.json.encode(device.consumes_counters) if device.consumes_counters else b"",
     )
 
 
