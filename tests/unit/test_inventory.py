@@ -8,6 +8,7 @@ import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
+from unittest import mock
 
 import msgspec
 import pytest
@@ -23,7 +24,7 @@ from dradash.scheduling import nodeset
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.nodetable import NodeTable
 from dradash.scheduling.status import Code
-from dradash.scheduling.structured import plugin, vectors
+from dradash.scheduling.structured import plugin, search, vectors
 from dradash.scheduling.structured.claims import pod_claims
 from dradash.scheduling.structured.cycle import CycleState, Listed
 from dradash.scheduling.structured.devices import AllocatedState, AllocationError
@@ -391,6 +392,21 @@ def test_asking_one_node_of_each_situation_says_what_asking_each_node_says(
     cluster, pod = cluster_of(random.Random(seed))
     fresh = build.cluster(*(json.loads(raw) for of_kind in cluster.raw.values() for raw in of_kind.values()))
     compared(pod, listed(cluster), listed(fresh), cluster.nodes)
+
+
+@pytest.mark.parametrize("cluster_of", [random_cluster, partitioned_cluster])
+@settings(max_examples=150, deadline=None)
+@given(seed=st.integers(0, 2**32), after=st.integers(1, 8))
+def test_counting_soon_says_what_the_search_says(
+    cluster_of: Callable[[random.Random], tuple[Cluster, Pod]], seed: int, after: int
+) -> None:
+    cluster, pod = cluster_of(random.Random(seed))
+    answers: list[Any] = []
+    for steps in ((after,), ()):
+        with mock.patch.object(search, "COUNTS_AFTER", steps):
+            state = begun(pod, listed(cluster))
+            answers.append(one_by_one(state, cluster.nodes.by_name.values()) if state is not None else None)
+    assert answers[0] == answers[1]
 
 
 def test_nodes_whose_devices_share_counters_alike_are_in_one_situation() -> None:

@@ -21,8 +21,9 @@ from dradash.scheduling.structured.devices import AllocationError, DeviceID
 from dradash.scheduling.structured.inventory import Inventory
 from dradash.scheduling.structured.pools import Pool
 from dradash.scheduling.structured.requests import Candidate, Request, RequestData, RequestKey, requests_of
-from dradash.scheduling.structured.search import Search, SearchCut, TooManyResults
+from dradash.scheduling.structured.search import Search
 from dradash.scheduling.structured.selection import Answers, Selection
+from dradash.scheduling.structured.wanted import SearchCut, TooManyResults
 
 __all__ = ["Allocator", "SearchCut", "object_name"]
 
