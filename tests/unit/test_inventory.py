@@ -24,11 +24,12 @@ from dradash.scheduling import nodeset
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.nodetable import NodeTable
 from dradash.scheduling.status import Code
-from dradash.scheduling.structured import plugin, search, vectors
+from dradash.scheduling.structured import columns, matching, plugin, search, vectors
 from dradash.scheduling.structured.claims import pod_claims
 from dradash.scheduling.structured.cycle import CycleState, Listed
 from dradash.scheduling.structured.devices import AllocatedState, AllocationError
 from dradash.scheduling.structured.inventory import Inventory
+from dradash.scheduling.structured.ledger import devices_in, pool_states
 from dradash.scheduling.structured.listers import listed
 from dradash.scheduling.structured.nodefilter import filter_nodes
 from dradash.scheduling.structured.pools import Pool, PoolID, concerning, gathered
@@ -255,6 +256,36 @@ def test_a_copy_is_the_same_and_goes_its_own_way(seed: int) -> None:
         twin.change(choose)
     twin.check(twin.inventory)
     assert (taken(original.taken), original.slices) == before
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32))
+def test_what_selectors_leave_is_what_each_device_says(seed: int) -> None:
+    choose = random.Random(seed)
+    twin = Twin()
+    for _ in range(8):
+        twin.change(choose)
+        chain = tuple(choose.choice(SELECTORS[:4]) for _ in range(choose.randint(1, 2)))
+        usable = [state for state in pool_states(twin.inventory) if state.state == "usable"]
+        said = [matching.match(one, chain) for state in usable for one in devices_in(state.slices)]
+        total, left = matching.leaves(twin.inventory, chain)
+        assert total == len(said)
+        for index, each in enumerate(left):
+            assert each.devices == sum(match.matches or match.at > index for match in said)
+            failed = [match.error for match in said if match.at == index and match.error]
+            assert (each.failed, each.error) == (len(failed), failed[0] if failed else "")
+
+
+def test_columns_begin_again_when_they_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columns, "MOST", 1)
+    choose = random.Random(4)
+    twin = Twin()
+    first = twin.inventory.columns
+    for _ in range(25):
+        twin.change(choose)
+        twin.check(twin.inventory)
+        assert not twin.inventory.columns.is_full
+    assert twin.inventory.columns is not first
 
 
 def test_two_claims_may_say_that_they_hold_one_device_and_it_is_free_when_both_are_gone() -> None:

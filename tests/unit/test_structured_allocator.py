@@ -241,7 +241,7 @@ def test_a_search_that_takes_too_long_is_cut() -> None:
         allocate([wanted], [pool(*devices)])
 
 
-def parts(number: int, left: int) -> list[ResourceSlice]:
+def parts(number: int, left: int) -> list[Raw]:
     """A card with so many parts, of which `left` can be had together."""
     one_each = [{"counterSet": "card", "counters": {"slots": {"value": "1"}}}]
     counters = [{"name": "card", "counters": {"slots": {"value": str(left)}}}]

@@ -17,6 +17,7 @@ from dradash.kinds.deviceclaim import ResourceClaim
 from dradash.kinds.node import Node
 from dradash.kinds.resourceslice import ResourceSlice
 from dradash.scheduling.nodetable import NodeTable
+from dradash.scheduling.structured.columns import Columns
 from dradash.scheduling.structured.counterpools import CounterPools
 from dradash.scheduling.structured.devices import (
     AllocatedState,
@@ -58,6 +59,7 @@ def holdings(claim: ResourceClaim) -> list[Held]:
 class Inventory:
     def __init__(self, slices: Iterable[ResourceSlice] = (), claims: Mapping[str, ResourceClaim] | None = None) -> None:
         self.taken = AllocatedState(set(), set(), {})
+        self._columns = Columns(self.taken)
         self.slices: dict[str, ResourceSlice] = {}
         self.faults: dict[str, AllocationError] = {}  # claim key -> why what it takes is not known
         # Worked out of slices by others, forgotten when one changes: of a pool, of all pools.
@@ -83,6 +85,7 @@ class Inventory:
         taken = self.taken
         capacity = {device: dict(amounts) for device, amounts in taken.capacity.items()}
         other.taken = AllocatedState(set(taken.devices), set(taken.shared), capacity)
+        other._columns = Columns(other.taken)
         other.slices, other.faults, other._shared = dict(self.slices), dict(self.faults), dict(self._shared)
         other._counters = self._counters.copy(other.slices_of)
         other._by_pool = {pool: dict(slices) for pool, slices in self._by_pool.items()}
@@ -165,6 +168,7 @@ class Inventory:
     def _taken_changed(self, device: DeviceID) -> None:
         for item in self._by_pool.get(PoolID(device.driver, device.pool), {}).values():
             if is_local(item):
+                self._columns.forget_taken(item)
                 self._devices_changed(item.spec.node_name or "")
 
     def _outdate(self, item: ResourceSlice) -> None:
@@ -194,10 +198,18 @@ class Inventory:
         if not pool:
             del self._by_pool[_pool_of(item)]
         self._counters.unlink(key, item)
+        self._columns.forget(item)
         self._on_node.get(item.spec.node_name or "", {}).pop(key, None)
         self._shared.pop(key, None)
 
     # --- questions -------------------------------------------------------------------------------------------------
+
+    @property
+    def columns(self) -> Columns:
+        if self._columns.is_full:
+            self._columns = Columns(self.taken)
+            self._situations.clear()
+        return self._columns
 
     def label_keys(self) -> frozenset[str]:
         """Labels of nodes that decide which slices and devices a node reaches."""
@@ -228,9 +240,10 @@ class Inventory:
 
     def situations(self, reading: Reading, nodes: NodeTable) -> Mapping[Situation, int]:
         """Situation -> the set of nodes that are in it. Always ask with the same table."""
+        columns = self.columns
         known = self._situations.get(reading)
         if known is None:
-            known = self._situations[reading] = Situations(reading, self.near, self._counters, self.taken)
+            known = self._situations[reading] = Situations(reading, self.near, self._counters, columns)
             if len(self._situations) > READINGS:
                 self._situations.popitem(last=False)
         self._situations.move_to_end(reading)

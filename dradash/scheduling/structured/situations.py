@@ -16,10 +16,11 @@ import msgspec
 from dradash.kinds.node import Node
 from dradash.kinds.resourceslice import Device, ResourceSlice
 from dradash.scheduling.nodetable import NodeTable
+from dradash.scheduling.structured.columns import Columns
 from dradash.scheduling.structured.counterpools import CounterPools, Unusable
-from dradash.scheduling.structured.devices import AllocatedState, AllocationError, DeviceID
+from dradash.scheduling.structured.devices import AllocationError
 from dradash.scheduling.structured.pools import Pool, PoolID, node_matches
-from dradash.scheduling.structured.reading import Reading, seen
+from dradash.scheduling.structured.reading import Reading
 
 Situation = Hashable
 
@@ -37,14 +38,13 @@ _UNREADABLE: Final = "unreadable selector"
 
 class Situations:
     def __init__(
-        self, reading: Reading, near: Callable[[Node], Near], counters: CounterPools, taken: AllocatedState
+        self, reading: Reading, near: Callable[[Node], Near], counters: CounterPools, columns: Columns
     ) -> None:
-        self._reading, self._near, self._counters, self._taken = reading, near, counters, taken
+        self._reading, self._near, self._counters, self._columns = reading, near, counters, columns
         self._unusable: frozenset[Unusable] = frozenset()  # when the nodes were looked at
         self._situation: dict[str, Situation] = {}
         self._nodes: dict[Situation, int] = {}
         self._stale: set[str] | None = None  # None: nothing was looked at yet
-        self._seen: dict[Hashable, int] = {}  # what is seen of a device, or counters -> a number for it
 
     def outdate(self, node: str) -> None:
         if self._stale is not None:
@@ -100,8 +100,7 @@ class Situations:
         slices = tuple(self._of_slice(item, node) for item in pool.here)
         if not pool.counter_sets:
             return (pool.id.driver, *slices)
-        counters = msgspec.json.encode(pool.counter_sets)
-        return (pool.id.driver, place, self._number(counters), slices)
+        return (pool.id.driver, place, msgspec.json.encode(pool.counter_sets), slices)
 
     def _of_slice(self, item: ResourceSlice, node: Node) -> Hashable:
         if not item.spec.node_name:
@@ -109,20 +108,8 @@ class Situations:
             if not item.spec.per_device_node_selection:
                 return item.name
             return (item.name, tuple(_reaches(device, node) for device in item.spec.devices))
-        driver, pool = item.spec.driver, item.spec.pool.name
-        return tuple(self._of_device(DeviceID(driver, pool, d.name), d) for d in item.spec.devices)
-
-    def _of_device(self, id_: DeviceID, device: Device) -> Hashable:
-        number = self._number(seen(id_.driver, device, self._reading))
-        if id_ in self._taken.devices:
-            return -1 - number
-        if id_ not in self._taken.shared:
-            return number
-        capacity = self._taken.capacity.get(id_, {})
-        return (number, tuple(sorted((name, str(amount)) for name, amount in capacity.items())))
-
-    def _number(self, what: Hashable) -> int:
-        return self._seen.setdefault(what, len(self._seen))
+        columns = self._columns
+        return (len(item.spec.devices), columns.taken(item), columns.signature(item, self._reading))
 
 
 def _reaches(device: Device, node: Node) -> bool | str:
