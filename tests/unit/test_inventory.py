@@ -280,6 +280,8 @@ def test_columns_begin_again_when_they_are_too_many(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(columns, "MOST", 1)
     choose = random.Random(4)
     twin = Twin()
+    for name in NODES:
+        twin.nodes.put(of_node(random_node(choose, name)))
     first = twin.inventory.columns
     for _ in range(25):
         twin.change(choose)
