@@ -309,7 +309,7 @@ class APIServer:
         verb: str = "update",
     ) -> Stored:
         """Put `new` in the place of `old`: preconditions, what may not change, validation, and finalizers' end."""
-        resource, subresource = collection.resource, manager.subresource
+        resource, subresource = collection.resource.of(old.object), manager.subresource
         metadata = new["metadata"]
         rest.check_preconditions(resource, old, metadata.get("uid", ""), "")
         if metadata.get("resourceVersion", "") not in ("", old.metadata["resourceVersion"]):
@@ -346,7 +346,7 @@ class APIServer:
         return stored
 
     def _create(self, collection: Collection, new: Object, manager: Manager, owners: Owners | None = None) -> Stored:
-        resource, metadata = collection.resource, new["metadata"]
+        resource, metadata = collection.resource.of(new), new["metadata"]
         if metadata.get("resourceVersion"):
             raise apierrors.bad_request("resourceVersion should not be set on objects to be created")
         if self.faults.conflicts(resource.plural, "create"):
@@ -381,4 +381,4 @@ class APIServer:
 
 def _out(resource: Resource, stored: Stored) -> Object:
     obj: Object = msgspec.json.decode(stored.body)
-    return {"kind": resource.kind, "apiVersion": resource.api_version(), **obj}
+    return {"kind": resource.kind, "apiVersion": resource.of(obj).api_version(), **obj}

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from dradash.kinds.registry import CLASSIC
 from dradash.sim.actors import Actor, Clock
 from dradash.sim.apiserver import APIServer
 from dradash.sim.claimcontroller import ClaimController
@@ -32,9 +33,13 @@ def actors(server: APIServer, scenario: Scenario, clock: Clock, seed: int = 0) -
 
 
 def _drivers(server: APIServer, scenario: Scenario, clock: Clock, seed: int) -> list[Actor]:
-    if server.collection("resourceclaims").resource.is_structured:
-        return [DeviceDrivers(server, clock, scenario.publishers), DeviceTaintEviction(server, clock)]
-    return [Drivers(server, clock, scenario.drivers, seed)]
+    claims = server.collection("resourceclaims").resource
+    found: list[Actor] = []
+    if claims.is_structured:
+        found += [DeviceDrivers(server, clock, scenario.publishers), DeviceTaintEviction(server, clock)]
+    if CLASSIC in claims.versions:
+        found.append(Drivers(server, clock, scenario.drivers, seed))
+    return found
 
 
 @contextmanager

@@ -8,12 +8,16 @@ from typing import Any
 import pytest
 
 from dradash.kinds.deviceclaim import FINALIZER, MAX_RESERVED_FOR
+from dradash.kinds.registry import KINDS, read_object
 from dradash.scheduling.doctor.diagnose import diagnose
 from dradash.scheduling.doctor.exam import Exam, Observed
 from dradash.scheduling.doctor.thresholds import Thresholds
+from dradash.scheduling.evaluate import MIXED, evaluate
+from dradash.scheduling.verdict import Outcome
 from dradash.sim.lifecycle import ADMIN_ACCESS
 from dradash.sim.scenarios.devicerequests import ADMINS, FORMER_ADMINS
 from dradash.sim.scenarios.structured import DRIVER
+from dradash.sim.source import SimSource
 from dradash.store.model import SyncState
 from tests import build, simworld
 from tests.acceptance.test_sim_scenarios import differences
@@ -314,6 +318,39 @@ def test_a_pool_that_contradicts_itself_and_one_that_is_not_all_there_give_nothi
         assert f"{DRIVER}/node-2 is invalid (duplicate device name gpu-0)" in found["pool-invalid"]
         assert f"{DRIVER}/node-3 has 1 of 2 slices of generation 2" in found["pool-incomplete"]
         assert not differences(world)
+
+
+def test_each_pod_is_judged_by_the_generation_of_its_claims() -> None:
+    with simworld.scenario("both-generations") as world:
+        assert world.until_bound("team-a/classic")
+        assert world.until_bound("team-a/structured")
+        world.until(lambda: world.pod("team-a/mixed"))
+        old, new = world.claim("team-a/old"), world.claim("team-a/new")
+        assert old is not None
+        assert new is not None
+        assert old["apiVersion"] == "resource.k8s.io/v1alpha2"
+        assert old["status"]["driverName"] == "gpu.driver.example.com"
+        assert new["apiVersion"] == "resource.k8s.io/v1"
+        assert [result["driver"] for result in results(world, "team-a/new")] == [DRIVER]
+        kinds = [kind for kind in simworld.ALL if kind in world.server.resources]
+        cluster = build.cluster(*(o for kind in kinds for o in world.server.list(kind)))
+        verdict = evaluate(cluster.pods["team-a/mixed"], cluster, 1).verdict
+        assert (verdict.outcome, verdict.sentence) == (Outcome.UNKNOWN, MIXED)
+        assert not differences(world)
+
+
+def test_claims_of_both_generations_are_listed_and_watched_each_in_its_own_version() -> None:
+    with simworld.scenario("both-generations") as world:
+        source, kind = SimSource(world.server), KINDS["resourceclaims"]
+        assert world.until_bound("team-a/structured")
+        page = source.list(kind, "v1", 500, "")
+        listed = {(claim.name, type(claim)) for claim in (read_object(kind, raw) for raw in page.items)}
+        assert listed >= {("old", kind.classic), ("new", kind.struct)}
+        watch = source.watch(kind, "v1", page.resource_version, 5)
+        world.server.delete("resourceclaims", "old-too", "team-a")
+        event = next(event for event in watch if event.type == "DELETED")
+        watch.close()
+        assert type(read_object(kind, event.object)) is kind.classic
 
 
 @pytest.mark.parametrize("kind", ["resourceclasses", "podschedulingcontexts"])
