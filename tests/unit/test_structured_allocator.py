@@ -11,11 +11,13 @@ from dradash.kinds.deviceclass import DeviceClass
 from dradash.kinds.node import Node
 from dradash.kinds.registry import decode
 from dradash.kinds.resourceslice import ResourceSlice
+from dradash.scheduling.structured import allocator as al
 from dradash.scheduling.structured.allocator import Allocator, SearchCut
 from dradash.scheduling.structured.cel import Selector
 from dradash.scheduling.structured.claimwrites import held
 from dradash.scheduling.structured.devices import AllocationError
 from dradash.scheduling.structured.inventory import Inventory
+from dradash.scheduling.structured.search import Search
 
 Raw = dict[str, Any]
 DRIVER = "gpu.example.com"
@@ -239,6 +241,26 @@ def test_a_search_that_takes_too_long_is_cut() -> None:
     wanted = claim(request(count=13), constraints=[{"distinctAttribute": "gpu.example.com/x"}])
     with pytest.raises(SearchCut):
         allocate([wanted], [pool(*devices)])
+
+
+def test_after_some_searches_that_were_cut_the_next_ones_get_less_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(al, "STEPS", 3_000)
+    monkeypatch.setattr(al, "FEWER_STEPS", 50)
+    asked: list[int] = []
+
+    def search(*arguments: Any) -> Search:
+        asked.append(arguments[-1])
+        return Search(*arguments)
+
+    monkeypatch.setattr(al, "Search", search)
+    devices = [device(f"d{i:02}", attributes={"x": {"int": i // 2 % 2}}) for i in range(24)]
+    wanted = claim(request(count=13), constraints=[{"distinctAttribute": "gpu.example.com/x"}])
+    device_class = decode(DeviceClass, {"metadata": {"name": "gpu"}})
+    allocator = Allocator(Inventory([decode(ResourceSlice, pool(*devices))]), {"gpu": device_class})
+    for _ in range(6):
+        with pytest.raises(SearchCut):
+            allocator.allocate(NODE, [held(wanted).claim])
+    assert asked == [3_000] * 4 + [50] * 2
 
 
 def parts(number: int, left: int) -> list[Raw]:
