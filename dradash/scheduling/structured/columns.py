@@ -8,7 +8,7 @@ then on a question about it costs a few numbers a slice.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final
 
 from dradash.kinds.resourceslice import Device, ResourceSlice
@@ -97,4 +97,14 @@ def _seeing(read: Read) -> _See:
         return capacity_seen
     if read.of == _MATCHED:
         return lambda driver, device: lookup_attribute(device, DeviceID(driver, "", ""), read.name)
+    if read.of == "attributes" and read.name:
+        return partial(_attribute_seen, read.domain, read.name, f"{read.domain}/{read.name}")
     return lambda driver, device: value_seen(driver, device, read)
+
+
+def _attribute_seen(domain: str, name: str, full: str, driver: str, device: Device) -> Hashable:
+    """By both spellings, as value_seen has it, quickly: there are many devices."""
+    attributes = device.attributes
+    spelt_out = attributes.get(full)
+    own = attributes.get(name) if domain == driver else None
+    return own if spelt_out is None else (spelt_out, own)

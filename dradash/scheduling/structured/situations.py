@@ -84,8 +84,17 @@ class Situations:
             return (node.name,)
         places = {pool.id.pool: place for place, pool in reversed(list(enumerate(near.pools)))}
         own = tuple(self._of_pool(pool, node, places[pool.id.pool]) for pool in near.pools)
-        elsewhere = frozenset(each for each in self._unusable if each[0] not in near.ids)
-        return (own, elsewhere) if elsewhere else own
+        return (own, *self._elsewhere(near)) if self._unusable else own
+
+    def _elsewhere(self, near: Near) -> tuple[bool, bool]:
+        """Whether some pool cannot be used, and whether one is invalid, of which the node has no device.
+
+        Which ones they are is only in the words of errors.
+        """
+        return (
+            any(id_ not in near.ids for id_, _, _ in self._unusable),
+            any(invalid and id_ not in near.ids for id_, _, invalid in self._unusable),
+        )
 
     def _shares_counters(self, pool: Pool, node: Node) -> bool:
         """Whether another node may take of the pool's counters, or of those of a pool with the same name."""
