@@ -458,9 +458,9 @@ def test_nodes_whose_devices_share_counters_alike_are_in_one_situation() -> None
     assert frozenset(("node-1",)) in found
     inventory.put_slice("also", None)
     assert alike(inventory, Reading(), cluster.nodes) == {frozenset(NODES[:3]), frozenset(NODES[3:])}
-    for pool in ("broken", "broken-too"):
-        lone = devices.resource_slice(pool=pool, count=2, sharedCounters=[{"name": "set-0", "counters": {}}])
-        inventory.put_slice(pool, of_slice(lone))
+    for broken in ("broken", "broken-too"):
+        lone = devices.resource_slice(pool=broken, count=2, sharedCounters=[{"name": "set-0", "counters": {}}])
+        inventory.put_slice(broken, of_slice(lone))
         assert alike(inventory, Reading(), cluster.nodes) == {frozenset(NODES[:3]), frozenset(NODES[3:])}
 
 
