@@ -4,8 +4,10 @@ Each node has a pool of 8 devices of its own, half of them allocated. Four pods:
 devices with a CEL selector and matchAttribute, which fits on half of the nodes; (c) a selector that matches nothing;
 (d) five devices where four are free. "cold" is the first pod after everything was loaded; "ms" the median of the pods
 after it, each with another uid; "after_a_slice_ms": a slice changed just before; "funnel_ms": the devices on the pod's
-page. Single thread. The Go figures are from the vectors' README (one thread on two cores, another machine): the ratio
-is a rough guide.
+page; "new_selector_ms": selectors that nobody asked for before, counted over all devices. "partitions": nodes whose
+seven devices share the counters of one card, half of them with half a card taken; there is no Go figure,
+"times_faster_than_each_node" compares with asking each node. Single thread. The Go figures are from the vectors' README
+(one thread on two cores, another machine): the ratio is a rough guide.
 """
 
 from __future__ import annotations
@@ -15,16 +17,21 @@ import platform
 import statistics
 import sys
 import time
+from collections.abc import Iterable
 from typing import Any, Final
 
 import msgspec
 
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.evaluate import evaluate
+from dradash.scheduling.structured import matching, plugin
+from dradash.scheduling.structured.claims import pod_claims
 from dradash.scheduling.structured.devicereport import device_report
+from dradash.scheduling.structured.listers import listed
 
 DRIVER: Final = "gpu.example.com"
 DEVICES: Final = 8
+HALF: Final = tuple(f"gpu-{d}" for d in range(DEVICES // 2))
 SIZES: Final = (1_000, 5_000)
 GO_MS: Final = {
     "one device by class": {1_000: 22.0, 5_000: 73.0},
@@ -66,6 +73,44 @@ CLAIMS: Final[dict[str, dict[str, Any]]] = {
 }
 
 
+_PARTS: Final = {"whole": 80, "half-0": 40, "half-1": 40, **{f"quarter-{i}": 20 for i in range(4)}}
+_QUARTER: Final = _selector(f'device.attributes["{DRIVER}"].profile == "quarter"')
+PARTITIONS: Final[dict[str, dict[str, Any]]] = {
+    "a quarter of a card": {
+        "requests": [
+            {
+                "name": "r",
+                "exactly": {
+                    **_BY_CLASS,
+                    "count": 1,
+                    **_selector(f'device.attributes["{DRIVER}"].profile == "quarter"'),
+                },
+            }
+        ]
+    },
+    "five quarters of a card": {"requests": [{"name": "r", "exactly": {**_BY_CLASS, "count": 5}}]},
+}
+
+
+def partitions(i: int, generation: int = 1) -> list[dict[str, Any]]:
+    """The node's card in parts, and what they share, each in a slice of its own."""
+    devices = [
+        {
+            "name": name,
+            "attributes": {"profile": {"string": name.partition("-")[0]}, "uuid": {"string": f"{i}-{name}"}},
+            "consumesCounters": [{"counterSet": "card", "counters": {"memory": {"value": f"{size}Gi"}}}],
+        }
+        for name, size in _PARTS.items()
+    ]
+    counters = [{"name": "card", "counters": {"memory": {"value": "80Gi"}}}]
+    pool = {"name": f"node-{i}", "generation": generation, "resourceSliceCount": 2}
+    spec = {"driver": DRIVER, "nodeName": f"node-{i}", "pool": pool}
+    return [
+        _object("ResourceSlice", f"slice-{i}", spec={**spec, "devices": devices}),
+        _object("ResourceSlice", f"counters-{i}", spec={**spec, "sharedCounters": counters}),
+    ]
+
+
 def resource_slice(i: int, generation: int = 1) -> dict[str, Any]:
     """Every second node's free devices are of one NUMA node, the others' of two."""
     devices = [
@@ -92,11 +137,9 @@ def _object(kind: str, name: str, namespace: str = "", **more: Any) -> dict[str,
     return {"apiVersion": version, "kind": kind, "metadata": meta, **more}
 
 
-def holder(i: int) -> dict[str, Any]:
-    """A claim that holds half of the node's devices."""
-    results = [
-        {"request": "r", "driver": DRIVER, "pool": f"node-{i}", "device": f"gpu-{d}"} for d in range(DEVICES // 2)
-    ]
+def holder(i: int, devices: Iterable[str] = HALF) -> dict[str, Any]:
+    """A claim that holds devices of the node, half of them by default."""
+    results = [{"request": "r", "driver": DRIVER, "pool": f"node-{i}", "device": name} for name in devices]
     return _object(
         "ResourceClaim",
         f"holder-{i}",
@@ -114,10 +157,26 @@ def put(cluster: Cluster, kind: str, obj: dict[str, Any]) -> None:
         raise SystemExit(f"{kind} {key}: {cluster.malformed[kind][key]}")
 
 
-def load(nodes: int) -> Cluster:
+def _empty() -> Cluster:
     cluster = Cluster()
     selectors = [{"cel": {"expression": f'device.driver == "{DRIVER}"'}}]
     put(cluster, "deviceclasses", _object("DeviceClass", "gpu", spec={"selectors": selectors}))
+    return cluster
+
+
+def load_partitions(nodes: int) -> Cluster:
+    cluster = _empty()
+    for i in range(nodes):
+        put(cluster, "nodes", _object("Node", f"node-{i}"))
+        for item in partitions(i):
+            put(cluster, "resourceslices", item)
+        if i % 2:
+            put(cluster, "resourceclaims", holder(i, ["half-0"]))
+    return cluster
+
+
+def load(nodes: int) -> Cluster:
+    cluster = _empty()
     for i in range(nodes):
         put(cluster, "nodes", _object("Node", f"node-{i}"))
         put(cluster, "resourceslices", resource_slice(i))
@@ -125,9 +184,9 @@ def load(nodes: int) -> Cluster:
     return cluster
 
 
-def pod(cluster: Cluster, what: str, number: int) -> str:
+def pod(cluster: Cluster, what: dict[str, Any], number: int) -> str:
     name = f"pod-{number}"
-    put(cluster, "resourceclaims", _object("ResourceClaim", name, "bench", spec={"devices": CLAIMS[what]}))
+    put(cluster, "resourceclaims", _object("ResourceClaim", name, "bench", spec={"devices": what}))
     spec = {"resourceClaims": [{"name": "c", "resourceClaimName": name}]}
     put(cluster, "pods", _object("Pod", name, "bench", spec=spec))
     return f"bench/{name}"
@@ -150,19 +209,31 @@ def funnel_ms(cluster: Cluster, key: str) -> float:
     return statistics.median(times)
 
 
+def new_selector_ms(cluster: Cluster) -> list[float]:
+    """Milliseconds until it is known how many devices a selector leaves: one on an attribute that nobody asked for
+    before, and another one on the same attribute."""
+    times = []
+    for value in ("550.2.0", "550.0.0"):
+        expression = f'device.attributes["{DRIVER}"].driverVersion.isLessThan(semver("{value}"))'
+        started = time.perf_counter()
+        matching.leaves(cluster.inventory, (expression,))
+        times.append(round((time.perf_counter() - started) * 1e3, 2))
+    return times
+
+
 def measure(nodes: int) -> dict[str, Any]:
     started = time.perf_counter()
     cluster = load(nodes)
     found: dict[str, Any] = {"nodes": nodes, "load_s": round(time.perf_counter() - started, 2)}
     number = 0
     for what in CLAIMS:
-        cold, fit = timed(cluster, pod(cluster, what, number))
+        cold, fit = timed(cluster, pod(cluster, CLAIMS[what], number))
         warm, after = [], []
         for i in range(9):
             number += 1
-            warm.append(timed(cluster, pod(cluster, what, number))[0])
+            warm.append(timed(cluster, pod(cluster, CLAIMS[what], number))[0])
             put(cluster, "resourceslices", resource_slice(i, generation=number + 1))
-            after.append(timed(cluster, pod(cluster, what, number))[0])
+            after.append(timed(cluster, pod(cluster, CLAIMS[what], number))[0])
         funnel = funnel_ms(cluster, f"bench/pod-{number}")
         number += 1
         ms = statistics.median(warm)
@@ -176,6 +247,44 @@ def measure(nodes: int) -> dict[str, Any]:
             "go_ms": go,
             "times_faster_than_go": round(go / ms, 1),
         }
+    found["new_selector_ms"] = new_selector_ms(cluster)
+    return found
+
+
+def each_node_ms(cluster: Cluster, key: str) -> float:
+    """Milliseconds of Filter if each node is asked."""
+    caches, of = listed(cluster), cluster.pods[key]
+    state, _ = plugin.pre_filter(of, caches, pod_claims(of, caches.claims))
+    started = time.perf_counter()
+    for node in cluster.nodes.by_name.values():
+        plugin.filter_node(state, node, 0.0)
+    return (time.perf_counter() - started) * 1e3
+
+
+def measure_partitions(nodes: int) -> dict[str, Any]:
+    started = time.perf_counter()
+    cluster = load_partitions(nodes)
+    found: dict[str, Any] = {"nodes": nodes, "load_s": round(time.perf_counter() - started, 2)}
+    number = 0
+    for what, claim in PARTITIONS.items():
+        cold, fit = timed(cluster, pod(cluster, claim, number))
+        warm, after = [], []
+        for i in range(9):
+            number += 1
+            warm.append(timed(cluster, pod(cluster, claim, number))[0])
+            put(cluster, "resourceclaims", holder(i, ["half-1"]))
+            after.append(timed(cluster, pod(cluster, claim, number))[0])
+        each = each_node_ms(cluster, f"bench/pod-{number}")
+        number += 1
+        ms = statistics.median(warm)
+        found[what] = {
+            "cold_ms": round(cold, 2),
+            "ms": round(ms, 2),
+            "after_an_allocation_ms": round(statistics.median(after), 2),
+            "each_node_ms": round(each, 2),
+            "nodes_fit": fit,
+            "times_faster_than_each_node": round(each / ms, 1),
+        }
     return found
 
 
@@ -183,6 +292,7 @@ def main() -> None:
     report = {
         "machine": f"{platform.machine()}, Python {platform.python_version()}",
         "sizes": [measure(nodes) for nodes in SIZES],
+        "partitions": [measure_partitions(nodes) for nodes in SIZES],
     }
     json.dump(report, sys.stdout, indent=1)
     sys.stdout.write("\n")

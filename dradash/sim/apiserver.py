@@ -316,7 +316,7 @@ class APIServer:
         verb: str = "update",
     ) -> Stored:
         """Put `new` in the place of `old`: preconditions, what may not change, validation, and finalizers' end."""
-        resource, subresource = collection.resource, manager.subresource
+        resource, subresource = collection.resource.of(old.object), manager.subresource
         metadata = new["metadata"]
         rest.check_preconditions(resource, old, metadata.get("uid", ""), "")
         if metadata.get("resourceVersion", "") not in ("", old.metadata["resourceVersion"]):
@@ -326,6 +326,8 @@ class APIServer:
         merged = rest.prepare_update(resource, new, old.object, subresource, self.now())
         validation.check_types(resource, merged)
         validation.check_update(resource, merged, old.object, subresource)
+        if subresource == "status":
+            lifecycle.check_admin_access(self, resource, merged, old.object)
         if owners is None:
             if merged == old.object:
                 return old  # a write that changes nothing makes no new version
@@ -351,7 +353,7 @@ class APIServer:
         return stored
 
     def _create(self, collection: Collection, new: Object, manager: Manager, owners: Owners | None = None) -> Stored:
-        resource, metadata = collection.resource, new["metadata"]
+        resource, metadata = collection.resource.of(new), new["metadata"]
         if metadata.get("resourceVersion"):
             raise apierrors.bad_request("resourceVersion should not be set on objects to be created")
         if self.faults.conflicts(resource.plural, "create"):
@@ -365,6 +367,7 @@ class APIServer:
         new["metadata"] = {**metadata, "uid": self._uid(), "creationTimestamp": self.now()}
         defaults.apply_defaults(resource, new, self.now())
         validation.check_create(resource, new)
+        lifecycle.check_admin_access(self, resource, new)
         if self.find(collection, new) is not None:
             raise apierrors.already_exists(resource, metadata["name"])
         if owners is None:
@@ -385,4 +388,4 @@ class APIServer:
 
 def _out(resource: Resource, stored: Stored) -> Object:
     obj: Object = msgspec.json.decode(stored.body)
-    return {"kind": resource.kind, "apiVersion": resource.api_version(), **obj}
+    return {"kind": resource.kind, "apiVersion": resource.of(obj).api_version(), **obj}

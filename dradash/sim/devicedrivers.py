@@ -14,15 +14,16 @@ import msgspec
 from dradash.kinds.deviceclaim import DeviceRequestAllocationResult, ResourceClaim
 from dradash.kinds.node import Node
 from dradash.scheduling.cluster import Cluster
-from dradash.scheduling.structured.devices import DeviceID
 from dradash.sim.actors import Actor, Change, Clock
 from dradash.sim.apierrors import ApiError
 from dradash.sim.apiserver import APIServer
 
 Object = dict[str, Any]
 Told = tuple[str, str, str, str]  # a condition: type, status, reason, message
+Share = tuple[str, str, str, str]  # driver, pool, device, and shareID or ""
 
 CLAIMS: Final = "resourceclaims"
+_SHARE: Final = ("driver", "pool", "device", "shareID")
 PREPARES_AFTER: Final = 0.3  # simulated seconds
 
 
@@ -31,7 +32,8 @@ class Publisher(msgspec.Struct, frozen=True, kw_only=True):
 
     slices: how many slices the pool is said to have; of these only the first is ever published. shared_counters: of
     each pool, in a slice of their own. attaches: simulated seconds until a device that a claim got meets its binding
-    conditions; None: never. fails: preparing claims fails, and the driver says so in their status.
+    conditions; None: never. breaks: simulated seconds until its binding fails; None: it does not. fails: preparing
+    claims fails, and the driver says so in their status. keeps: unpreparing them fails.
     """
 
     driver: str
@@ -39,7 +41,9 @@ class Publisher(msgspec.Struct, frozen=True, kw_only=True):
     slices: Mapping[str, int] = {}
     shared_counters: list[Object] = []
     attaches: Callable[[DeviceRequestAllocationResult], float | None] = lambda _result: PREPARES_AFTER
+    breaks: Callable[[DeviceRequestAllocationResult], float | None] = lambda _result: None
     fails: bool = False
+    keeps: bool = False
 
 
 class DeviceDrivers(Actor):
@@ -105,6 +109,9 @@ class DeviceDrivers(Actor):
             seconds = publisher.attaches(result) if result.binding_conditions else None
             if seconds is not None:
                 self.later(("attach", key, result.pool, result.device), seconds, self._attach(key, result))
+            seconds = publisher.breaks(result) if result.binding_failure_conditions else None
+            if seconds is not None:
+                self.later(("break", key, result.pool, result.device), seconds, self._break(key, result))
 
     def _results(self, key: str) -> list[tuple[Publisher, DeviceRequestAllocationResult]]:
         """What the claim got of our drivers."""
@@ -115,19 +122,27 @@ class DeviceDrivers(Actor):
 
     def _attach(self, key: str, result: DeviceRequestAllocationResult) -> Callable[[], None]:
         """What the scheduler waits for before it binds the pod."""
+        return self._telling(key, result, [(name, "True", "Attached", "") for name in result.binding_conditions])
 
-        def attach() -> None:
+    def _break(self, key: str, result: DeviceRequestAllocationResult) -> Callable[[], None]:
+        """What makes the scheduler give the allocation up."""
+        words = f"the fabric cannot attach {result.device}"
+        conditions = [(name, "True", "AttachFailed", words) for name in result.binding_failure_conditions]
+        return self._telling(key, result, conditions)
+
+    def _telling(self, key: str, result: DeviceRequestAllocationResult, conditions: list[Told]) -> Callable[[], None]:
+        def tell() -> None:
             if any(known == result for _, known in self._results(key)):
-                self._tell(key, {_id(result): [(name, "True", "Attached", "") for name in result.binding_conditions]})
+                self._tell(key, {_id(result): conditions})
 
-        return attach
+        return tell
 
     def _prepare(self, key: str) -> None:
         """NodePrepareResources, as soon as a pod that has the claim is bound."""
         claim = self._cluster.device_claims.get(key)
         if claim is None or not self._is_bound(claim):
             return
-        told: dict[DeviceID, list[Told]] = {}
+        told: dict[Share, list[Told]] = {}
         for publisher, result in self._results(key):
             ready = ("Ready", "True", "Prepared", f"{result.device} is ready")
             if publisher.fails:
@@ -141,16 +156,16 @@ class DeviceDrivers(Actor):
         pods = (self._cluster.pods.get(key) for key in keys)
         return any(pod is not None and pod.spec.node_name for pod in pods)
 
-    def _tell(self, key: str, told: Mapping[DeviceID, list[Told]]) -> None:
+    def _tell(self, key: str, told: Mapping[Share, list[Told]]) -> None:
         """Write conditions of devices into the claim's status; those that stand there already stay."""
         body = self._cluster.body(CLAIMS, key)
         devices = body["status"].setdefault("devices", [])
         changed = False
         for id_, conditions in told.items():
-            device = next((d for d in devices if (d["driver"], d["pool"], d["device"]) == id_), None)
+            own: Object = {field: value for field, value in zip(_SHARE, id_, strict=True) if value}
+            device = next((d for d in devices if all(d.get(f) == own.get(f) for f in _SHARE)), None)
             if device is None:
-                device = {"driver": id_.driver, "pool": id_.pool, "device": id_.device}
-                devices.append(device)
+                devices.append(device := own)
             known = device.setdefault("conditions", [])
             new = [self._condition(*c) for c in conditions if all(k["type"] != c[0] for k in known)]
             known += new
@@ -173,8 +188,8 @@ class DeviceDrivers(Actor):
         }
 
 
-def _id(result: DeviceRequestAllocationResult) -> DeviceID:
-    return DeviceID(result.driver, result.pool, result.device)
+def _id(result: DeviceRequestAllocationResult) -> Share:
+    return (result.driver, result.pool, result.device, result.share_id or "")
 
 
 def _slices(publisher: Publisher, node: Node) -> dict[str, Object]:

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
+from dradash.kinds import deviceclaim
 from dradash.kinds.claim import IMMEDIATE, WAIT_FOR_FIRST_CONSUMER, ResourceClaim
 from dradash.kinds.meta import is_controlled_by
 from dradash.kinds.pod import Pod
@@ -88,7 +89,7 @@ class Drivers(Actor):
         match kind:
             case "podschedulingcontexts" | "pods" if new is not None:
                 self._plan_answers(key)  # whichever comes last: a list is in the order of the last changes
-            case "resourceclaims":
+            case "resourceclaims" if not isinstance(new, deviceclaim.ResourceClaim):  # those are the scheduler's
                 self._note_use(key, new)
                 if new is not None:
                     self._plan_claim(new)

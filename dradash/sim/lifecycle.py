@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from dradash.sim import apierrors
+from dradash.sim import apierrors, fielderrors
 from dradash.sim.resources import Resource
 from dradash.sim.storage import Collection, Stored
 
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from dradash.sim.apiserver import APIServer
 
 Object = dict[str, Any]
+
+ADMIN_ACCESS: Final = "resource.kubernetes.io/admin-access"  # label of a namespace
 
 
 class Deleted(msgspec.Struct, frozen=True):
@@ -87,6 +89,42 @@ def check_namespace(server: APIServer, resource: Resource, metadata: Object) -> 
             f"namespace {namespace} because it is being terminated"
         )
         raise apierrors.ApiError(403, "Forbidden", message, {"name": metadata.get("name", ""), "kind": resource.plural})
+
+
+def check_admin_access(server: APIServer, resource: Resource, new: Object, old: Object | None = None) -> None:
+    """AuthorizedForAdmin of a new claim or template, AuthorizedForAdminStatus of a status; old: before the update.
+
+    Raises ApiError 422.
+    """
+    if not resource.is_structured or resource.plural not in ("resourceclaims", "resourceclaimtemplates"):
+        return
+    paths = _admin_access(resource, new, old)
+    stored = server.storage.collections["namespaces"].objects.get(new["metadata"].get("namespace", ""))
+    labels = (stored.metadata.get("labels") or {}) if stored is not None else {}
+    if paths and labels.get(ADMIN_ACCESS) != "true":
+        detail = f"admin access to devices requires the `{ADMIN_ACCESS}: true` label on the containing namespace"
+        causes = [fielderrors.forbidden(path, detail) for path in paths]
+        raise apierrors.invalid(resource, new["metadata"].get("name", ""), causes)
+
+
+def _admin_access(resource: Resource, new: Object, old: Object | None) -> list[str]:
+    """Paths of what asks for it, or grants it for the first time."""
+    if old is not None:
+        granted = [_granted(obj) for obj in (new, old)]
+        return [] if granted[1] else granted[0]
+    spec, at = new.get("spec") or {}, "spec"
+    if resource.plural == "resourceclaimtemplates":
+        spec, at = spec.get("spec") or {}, "spec.spec"
+    requests = enumerate((spec.get("devices") or {}).get("requests") or ())
+    return [
+        f"{at}.devices.requests[{i}].adminAccess" for i, r in requests if (r.get("exactly") or {}).get("adminAccess")
+    ]
+
+
+def _granted(claim: Object) -> list[str]:
+    allocation = (claim.get("status") or {}).get("allocation") or {}
+    results = enumerate((allocation.get("devices") or {}).get("results") or ())
+    return [f"status.allocation.devices.results[{i}].adminAccess" for i, r in results if r.get("adminAccess")]
 
 
 def bound(resource: Resource, old: Stored, node_name: str, uid: str, now: str) -> Object:

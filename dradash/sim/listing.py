@@ -41,10 +41,16 @@ class Page(msgspec.Struct, frozen=True):
             body["remainingItemCount"] = self.remaining
         return body
 
+    def bodies(self, resource: Resource, version: str) -> list[bytes]:
+        """The items; where versions are mixed they say their own."""
+        if resource.has_both:
+            return [stored.raw(resource, version) for stored in self.items]
+        return [stored.body for stored in self.items]
+
     def raw(self, resource: Resource, version: str) -> bytes:
         """The list's JSON; as with the real server its items are without kind and apiVersion."""
         head = {"kind": resource.list_kind, "apiVersion": resource.api_version(version), "metadata": self.metadata()}
-        joined = b",".join([stored.body for stored in self.items])
+        joined = b",".join(self.bodies(resource, version))
         return msgspec.json.encode(head)[:-1] + b',"items":[' + joined + b"]}"
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from functools import lru_cache
+from typing import Any, Final
 
 import msgspec
 
@@ -42,6 +43,15 @@ class Resource(msgspec.Struct, frozen=True):
         return self.group == DRA and self.versions[0] != CLASSIC
 
     @property
+    def has_both(self) -> bool:
+        """Whether objects of both generations of DRA are in it, each of them served in versions of its own only."""
+        return CLASSIC in self.versions and len(self.versions) > 1
+
+    def of(self, obj: Any) -> Resource:
+        """The resource as far as it is the object's: in the versions of its generation."""
+        return _of_generation(self, is_classic(obj)) if self.has_both else self
+
+    @property
     def list_kind(self) -> str:
         return f"{self.kind}List"
 
@@ -49,6 +59,19 @@ class Resource(msgspec.Struct, frozen=True):
 _SHORT: Final = {"pods": ("po",), "nodes": ("no",), "namespaces": ("ns",), "events": ("ev",)}
 _CATEGORIES: Final = {"pods": ("all",)}
 _WITH_STATUS: Final = ("pods", "nodes", "namespaces", "resourceclaims", "podschedulingcontexts")
+
+
+@lru_cache(maxsize=64)
+def _of_generation(resource: Resource, classic: bool) -> Resource:
+    versions = tuple(v for v in resource.versions if (v == CLASSIC) == classic)
+    return msgspec.structs.replace(resource, versions=versions)
+
+
+def is_classic(obj: Any) -> bool:
+    """Whether a claim or a template names a ResourceClass, as only v1alpha2 does."""
+    spec = obj.get("spec") if isinstance(obj, dict) else None
+    inner = spec.get("spec") if isinstance(spec, dict) else None
+    return any(isinstance(part, dict) and "resourceClassName" in part for part in (spec, inner))
 
 
 def from_kind(kind: Kind, versions: tuple[str, ...] = ()) -> Resource:

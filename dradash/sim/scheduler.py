@@ -189,7 +189,7 @@ class Scheduler(Actor):
         for point in ("PostFilter", "PreBind", "Unreserve"):
             try:
                 for effect in verdict.step(point).effects:
-                    self._perform(effect, writes)
+                    self._perform(effect, writes, verdict)
             except ApiError as error:
                 if point == "PreBind":
                     return Failure(fiterror.plugin_error(point, PLUGIN, error.message), reason="SchedulerError")
@@ -207,7 +207,7 @@ class Scheduler(Actor):
         writes = Writes(self.server, self.clock.time())
         try:
             for effect in verdict.step("PreBind").effects:
-                self._perform(effect, writes)
+                self._perform(effect, writes, verdict)
                 reserved.append(effect)
         except ApiError as error:
             self._unreserve(pod, reserved, writes)
@@ -221,7 +221,7 @@ class Scheduler(Actor):
         self._events.record(self._about(pod), "Normal", "Scheduled", "Binding", fiterror.assigned(pod, verdict.node))
         for effect in verdict.step("PostBind").effects:
             with contextlib.suppress(ApiError):  # it is deleted blindly, there may be none
-                self._perform(effect, writes)
+                self._perform(effect, writes, verdict)
         return None
 
     def _unreserve(self, pod: Pod, reserved: list[Effect], writes: Writes) -> None:
@@ -239,9 +239,9 @@ class Scheduler(Actor):
             with contextlib.suppress(ApiError):
                 perform(self.server, status)
 
-    def _perform(self, effect: Effect, writes: Writes) -> None:
+    def _perform(self, effect: Effect, writes: Writes, verdict: Verdict) -> None:
         """One write as upstream makes it: a context update that conflicts is followed by an apply. Raises ApiError."""
-        if self.server.collection(CLAIMS).resource.is_structured:
+        if verdict.generation == Generation.STRUCTURED:
             writes.perform(effect)
             return
         try:

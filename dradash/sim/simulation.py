@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from dradash.kinds.registry import CLASSIC
 from dradash.sim.actors import Actor, Clock
 from dradash.sim.apiserver import APIServer
 from dradash.sim.claimcontroller import ClaimController
@@ -25,16 +26,20 @@ def actors(server: APIServer, scenario: Scenario, clock: Clock, seed: int = 0) -
         ClaimController(server, clock),
         *_drivers(server, scenario, clock, seed),
         Scheduler(server, clock),
-        Kubelet(server, clock),
+        Kubelet(server, clock, [p.driver for p in scenario.publishers if p.keeps]),
         Workloads(server, clock, scenario.streams, seed),
         Script(server, clock, scenario.script),
     ]
 
 
 def _drivers(server: APIServer, scenario: Scenario, clock: Clock, seed: int) -> list[Actor]:
-    if server.collection("resourceclaims").resource.is_structured:
-        return [DeviceDrivers(server, clock, scenario.publishers), TaintEviction(server, clock)]
-    return [Drivers(server, clock, scenario.drivers, seed)]
+    claims = server.collection("resourceclaims").resource
+    found: list[Actor] = []
+    if claims.is_structured:
+        found += [DeviceDrivers(server, clock, scenario.publishers), TaintEviction(server, clock)]
+    if CLASSIC in claims.versions:
+        found.append(Drivers(server, clock, scenario.drivers, seed))
+    return found
 
 
 @contextmanager

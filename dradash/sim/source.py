@@ -51,13 +51,13 @@ class SimSource:
         return {name: frozenset(plurals) for name, plurals in found.items()}
 
     def list(self, kind: Kind, version: str, limit: int, continue_token: str) -> ListPage:
-        self._admit(kind, version, "list")
+        resource = self._admit(kind, version, "list")
         query = Query(limit=limit, continue_token=continue_token, field_selector=_selector(kind))
         try:
             page = self._server.list_page(kind.plural, query)
         except ApiError as error:
             raise _translated(error) from error
-        items = tuple(stored.body for stored in page.items)
+        items = tuple(page.bodies(resource, version))
         return ListPage(items=items, resource_version=str(page.revision), continue_token=page.continue_token)
 
     def watch(self, kind: Kind, version: str, resource_version: str, timeout: int) -> SimWatchStream:

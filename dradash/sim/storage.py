@@ -33,6 +33,8 @@ class Stored:
 
     def raw(self, resource: Resource, version: str = "") -> bytes:
         """The object's JSON with kind and apiVersion, in that version of the API."""
+        resource = resource.of(self.object)
+        version = version if version in resource.versions else ""
         head = f'{{"kind":"{resource.kind}","apiVersion":"{resource.api_version(version)}",'
         return head.encode() + self.body[1:]
 

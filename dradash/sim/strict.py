@@ -21,7 +21,7 @@ def unknown_fields(resource: Resource, body: Any) -> list[str]:
     if kind is None or not resource.group or not isinstance(body, dict):
         return []
     own = {k: v for k, v in body.items() if k not in _EVERYWHERE | _OTHERS.get(resource.plural, frozenset())}
-    return _unknown(struct_of(kind, resource.api_version()), own, "")
+    return _unknown(struct_of(kind, resource.of(body).api_version()), own, "")
 
 
 def check(resource: Resource, version: str, body: Any) -> None:

@@ -18,6 +18,7 @@ from dradash.sim.apiserver import APIServer
 from dradash.sim.events import CountRecorder, reference
 
 _RULES: Final = "devicetaintrules"
+STRATEGIC: Final = "application/strategic-merge-patch+json"
 
 
 class TaintEviction(Actor):
@@ -75,8 +76,19 @@ class TaintEviction(Actor):
 
     def _evict(self, key: str) -> None:
         self._planned.pop(key, None)
-        namespace, _, name = key.partition("/")
-        with contextlib.suppress(ApiError):  # it is gone already
-            about = reference(self._cluster.body("pods", key), "Pod", "v1")
-            self.server.delete("pods", name, namespace)
-            self._events.record(about, "Normal", "DeviceTaintManagerEviction", "Marking for deletion")
+        pod = self._cluster.pods.get(key)
+        if pod is None or pod.is_finished:
+            return
+        about = reference(self._cluster.body("pods", key), "Pod", "v1")
+        self._events.record(about, "Normal", "DeviceTaintManagerEviction", "Marking for deletion")
+        condition = {
+            "type": "DisruptionTarget",
+            "status": "True",
+            "reason": "DeletionByDeviceTaintManager",
+            "message": "Device Taint manager: deleting due to NoExecute taint",
+            "lastTransitionTime": self.clock.time(),
+        }
+        patch = {"metadata": {"uid": pod.uid}, "status": {"conditions": [condition]}}
+        with contextlib.suppress(ApiError):  # it is gone already, or another pod has its name
+            self.server.patch("pods", pod.name, patch, STRATEGIC, pod.namespace, subresource="status")
+            self.server.delete("pods", pod.name, pod.namespace, uid=pod.uid)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, ClassVar, Final
 
 import msgspec
@@ -21,7 +21,7 @@ STREAM: Final = "sim.dradash.dev/stream"  # label: the stream that the pod belon
 START_DELAY: Final = 0.8  # simulated seconds from the binding until the pod runs
 PREPARE_RETRY: Final = 5.0
 KEEP_FINISHED: Final = 8.0  # simulated seconds until a finished pod is deleted
-MERGE_PATCH: Final = "application/merge-patch+json"
+MERGE: Final = "application/strategic-merge-patch+json"  # conditions of others stay
 
 
 class Stream(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,14 +42,16 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True):
 class Kubelet(Actor):
     """Of every node: bound pods run, and end if they say when (annotation RUN_SECONDS).
 
-    A pod does not start while a driver says that a device of its claims cannot be prepared.
+    A pod does not start while a driver says that a device of its claims cannot be prepared, and does not end while one
+    of the drivers `keeps` cannot unprepare what it has.
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("pods",)
 
-    def __init__(self, server: APIServer, clock: Clock) -> None:
+    def __init__(self, server: APIServer, clock: Clock, keeps: Collection[str] = ()) -> None:
         super().__init__(server, clock)
         self._events = CountRecorder(server, clock, "kubelet")
+        self._keeps = frozenset(keeps)
 
     def on_change(self, change: Change) -> None:
         key = change.key
@@ -62,38 +64,60 @@ class Kubelet(Actor):
         if pod["spec"].get("nodeName") and phase == "Pending":
             self.later(("start", key), START_DELAY, lambda: self._start_pod(key))
         elif phase == "Running" and (seconds := _run_seconds(pod)) is not None:
-            self.later(("finish", key), seconds, lambda: self._set_phase(key, "Succeeded"))
+            self.later(("finish", key), seconds, lambda: self._finish_pod(key))
 
     def _start_pod(self, key: str) -> None:
         namespace, _, name = key.partition("/")
         pod = self.server.get("pods", name, namespace)
         failed = next(filter(None, (self._unprepared(namespace, c) for c in _claims(pod))), "")
         if not failed:
-            self._set_phase(key, "Running")
+            self._set_phase(key, "Running", ready="True")
             return
         about = reference(pod, "Pod", "v1")
-        self._events.record(about, "Warning", "FailedPrepareDynamicResources", f"Failed to prepare: {failed}")
+        words = f"Failed to prepare dynamic resources: prepare dynamic resources: {failed}"
+        self._events.record(about, "Warning", "FailedPrepareDynamicResources", words)
+        self._set_phase(key, "Pending", ready="False")
         self.later(("start", key), PREPARE_RETRY, lambda: self._start_pod(key))
+
+    def _finish_pod(self, key: str) -> None:
+        """A pod has not ended as long as its devices are not unprepared; of that the API server is told nothing."""
+        namespace, _, name = key.partition("/")
+        pod = self.server.get("pods", name, namespace)
+        if any(self._drivers(namespace, claim) & self._keeps for claim in _claims(pod)):
+            self.later(("finish", key), PREPARE_RETRY, lambda: self._finish_pod(key))
+        else:
+            self._set_phase(key, "Succeeded", ready="False")
+
+    def _status(self, namespace: str, claim: str) -> Object:
+        with contextlib.suppress(ApiError):
+            return self.server.get("resourceclaims", claim, namespace).get("status") or {}
+        return {}
+
+    def _drivers(self, namespace: str, claim: str) -> set[str]:
+        """Of the devices that the claim has."""
+        allocation = self._status(namespace, claim).get("allocation") or {}
+        return {result["driver"] for result in (allocation.get("devices") or {}).get("results") or ()}
 
     def _unprepared(self, namespace: str, claim: str) -> str:
         """What a driver says of a device that it could not prepare."""
-        with contextlib.suppress(ApiError):
-            status = self.server.get("resourceclaims", claim, namespace).get("status") or {}
-            for device in status.get("devices") or ():
-                for told in device.get("conditions") or ():
-                    if told["type"] == "Ready" and told["status"] == "False":
-                        return f"claim {claim}: {device['driver']}: {told['message']}"
+        for device in self._status(namespace, claim).get("devices") or ():
+            for told in device.get("conditions") or ():
+                if told["type"] == "Ready" and told["status"] == "False":
+                    return (
+                        f"NodePrepareResources failed for ResourceClaim {claim}: {device['driver']}: {told['message']}"
+                    )
         return ""
 
-    def _set_phase(self, key: str, phase: str) -> None:
+    def _set_phase(self, key: str, phase: str, *, ready: str) -> None:
+        """ready: whether the sandbox with the pod's devices is there, "True" or "False"."""
         namespace, _, name = key.partition("/")
-        status: Object = {"phase": phase}
+        told = {"type": "PodReadyToStartContainers", "status": ready, "lastTransitionTime": self.clock.time()}
+        status: Object = {"phase": phase, "conditions": [told]}
         if phase == "Running":
             status["startTime"] = self.clock.time()
+        patch = {"status": status}
         with contextlib.suppress(ApiError):
-            self.server.patch(
-                "pods", name, {"status": status}, MERGE_PATCH, namespace, subresource="status", field_manager="kubelet"
-            )
+            self.server.patch("pods", name, patch, MERGE, namespace, subresource="status", field_manager="kubelet")
 
 
 class Workloads(Actor):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -205,3 +206,8 @@ def test_an_unknown_scenario_is_refused_with_a_list_of_those_there_are() -> None
 def test_the_same_seed_makes_the_same_cluster(name: str) -> None:
     assert scenarios.build(name, 7).objects == scenarios.build(name, 7).objects
     assert len(scenarios.NAMES[name]) > 10
+
+
+def test_the_documentation_lists_every_scenario_in_its_own_words() -> None:
+    listed = [line for line in Path("docs/scenarios.md").read_text().splitlines() if line.startswith("| `")]
+    assert listed == [f"| `{name}` | {line} |" for name, line in scenarios.NAMES.items()]

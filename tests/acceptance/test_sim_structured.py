@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
 
-from dradash.kinds.deviceclaim import FINALIZER
+from dradash.kinds.deviceclaim import FINALIZER, MAX_RESERVED_FOR
+from dradash.kinds.registry import KINDS, read_object
+from dradash.scheduling.doctor.diagnose import diagnose
+from dradash.scheduling.doctor.exam import Exam, Observed
+from dradash.scheduling.doctor.thresholds import Thresholds
+from dradash.scheduling.evaluate import MIXED, evaluate
+from dradash.scheduling.verdict import Outcome
+from dradash.sim.lifecycle import ADMIN_ACCESS
+from dradash.sim.scenarios.devicerequests import ADMINS, FORMER_ADMINS
 from dradash.sim.scenarios.structured import DRIVER
-from tests import simworld
+from dradash.sim.source import SimSource
+from dradash.store.model import SyncState
+from tests import build, simworld
 from tests.acceptance.test_sim_scenarios import differences
 from tests.simworld import World
+
+DELETED = ("pods", "DELETED")
 
 
 def results(world: World, key: str) -> list[dict[str, Any]]:
@@ -18,6 +31,21 @@ def results(world: World, key: str) -> list[dict[str, Any]]:
     assert claim is not None
     found: list[dict[str, Any]] = claim["status"]["allocation"]["devices"]["results"]
     return found
+
+
+def of_type(pod: dict[str, Any] | None, type_: str) -> dict[str, Any]:
+    """The pod's condition, {} if it has none."""
+    conditions: list[dict[str, Any]] = (pod or {}).get("status", {}).get("conditions", [])
+    return next((c for c in conditions if c["type"] == type_), {})
+
+
+def findings(world: World) -> dict[str, str]:
+    """What the doctor finds an hour later: code -> sentence."""
+    kinds = [kind for kind in simworld.ALL if kind in world.server.resources]
+    cluster = build.cluster(*(o for kind in kinds for o in world.server.list(kind)))
+    sync = {kind: SyncState(kind, "synced") for kind in simworld.ALL}
+    exam = Exam(cluster, {}, sync, {}, Observed(), time.time() + 3600.0, Thresholds())
+    return {finding.code: finding.sentence for finding in diagnose(exam)}
 
 
 def test_a_device_is_allocated_reserved_bound_and_prepared() -> None:
@@ -175,9 +203,167 @@ def test_a_device_that_cannot_be_prepared_holds_its_bound_pod_up() -> None:
         assert world.until_bound("team-a/train-0")
         event = world.until_event("team-a/train-0", "FailedPrepareDynamicResources", "cannot reset the device")
         assert event["source"] == {"component": "kubelet"}
+        assert event["message"].startswith(
+            "Failed to prepare dynamic resources: prepare dynamic resources: NodePrepareResources failed for "
+            "ResourceClaim gpu-1: gpu.example.com: "
+        )
+        ready = world.until(lambda: of_type(world.pod("team-a/train-0"), "PodReadyToStartContainers"))
         pod = world.pod("team-a/train-0")
         assert pod is not None
-        assert pod["status"]["phase"] == "Pending"
+        assert (ready["status"], pod["status"]["phase"]) == ("False", "Pending")
+        assert of_type(pod, "PodScheduled")["status"] == "True"
+
+
+def test_a_pod_whose_devices_cannot_be_unprepared_keeps_them() -> None:
+    with simworld.scenario("structured-unprepare-fails") as world:
+        assert world.until_bound("team-a/done") == "node-2"
+        world.until_said("team-a/next", "cannot allocate all claims")
+        pod, claim = world.pod("team-a/done"), world.claim("team-a/all-0")
+        assert pod is not None
+        assert claim is not None
+        assert pod["status"]["phase"] == "Running"
+        assert [consumer["name"] for consumer in claim["status"]["reservedFor"]] == ["done"]
+        assert not differences(world)
+
+
+def test_shares_of_a_device_are_rounded_up_and_given_out_until_its_capacity_is_used_up() -> None:
+    with simworld.scenario("structured-shared-capacity") as world:
+        names = ("large-0", "large-1", "default")
+        assert {world.until_bound(f"team-a/{name}") for name in names} == {"node-2"}
+        taken = [results(world, f"team-a/{name}")[0] for name in names]
+        assert [result["consumedCapacity"]["memory"] for result in taken] == ["32Gi", "32Gi", "8Gi"]
+        assert len({result["shareID"] for result in taken}) == 3
+        for name in ("large-2", "too-large"):
+            world.until_said(f"team-a/{name}", "cannot allocate all claims")
+        told = world.until(lambda: (world.claim("team-a/large-0") or {})["status"].get("devices"))
+        assert told[0]["shareID"] == taken[0]["shareID"]
+        assert not differences(world)
+        assert "device-allocated-twice" not in findings(world)
+
+
+def test_an_administrator_gets_devices_in_use_and_only_in_a_namespace_with_the_label() -> None:
+    with simworld.scenario("structured-admin-access") as world:
+        held = {world.until_bound("team-a/first"), world.until_bound("team-a/second")}
+        assert world.until_bound(f"{ADMINS}/monitor") in held
+        assert {result["adminAccess"] for result in results(world, f"{ADMINS}/monitor")} == {True}
+        refused = world.until_said(f"{FORMER_ADMINS}/monitor", "adminAccess: Forbidden")
+        assert f"admin access to devices requires the `{ADMIN_ACCESS}: true` label" in refused
+        assert not differences(world)
+
+
+def test_devices_that_cannot_go_together_are_not_given_out_together() -> None:
+    with simworld.scenario("structured-constraints-clash") as world:
+        assert world.until_bound("team-a/two-together")
+        devices = {result["device"] for result in results(world, "team-a/two-together")}
+        assert devices in ({"gpu-0", "gpu-1"}, {"gpu-2", "gpu-3"})
+        for name in ("three-together", "two-models"):
+            world.until_said(f"team-a/{name}", "cannot allocate all claims")
+        assert not differences(world)
+
+
+def test_a_taint_evicts_who_does_not_tolerate_it_and_later_who_does_for_a_while() -> None:
+    with simworld.scenario("structured-evicted") as world:
+        for name in ("evicted", "later", "stays"):
+            assert world.until_bound(f"team-a/{name}") == "node-2"
+        for name in ("evicted", "later"):
+            event = world.until_event(f"team-a/{name}", "DeviceTaintManagerEviction", "Marking for deletion")
+            assert event["source"] == {"component": "device-taint-eviction"}
+            world.until(lambda name=name: world.pod(f"team-a/{name}") is None)  # type: ignore[misc]
+            world.until(lambda name=name: (world.claim(f"team-a/{name}") or {}).get("status") == {})  # type: ignore[misc]
+        gone = [obj["metadata"]["name"] for _, kind, type_, obj in list(world.eyes.rows) if (kind, type_) == DELETED]
+        assert gone == ["evicted", "later"]
+        last = [obj for _, kind, type_, obj in list(world.eyes.rows) if (kind, type_) == DELETED]
+        assert of_type(last[0], "DisruptionTarget")["reason"] == "DeletionByDeviceTaintManager"
+        assert world.pod("team-a/stays") is not None
+
+
+def test_a_binding_that_fails_is_given_up_and_tried_again() -> None:
+    with simworld.scenario("structured-binding-fails") as world:
+        said = world.until_said("team-a/train-0", "resourceclaim not available on the node")
+        assert "deallocation of ResourceClaim completed" in said
+        failed = [
+            c
+            for claim in world.eyes.objects("resourceclaims")
+            for d in claim["status"].get("devices", ())
+            for c in d["conditions"]
+        ]
+        assert {c["reason"] for c in failed} == {"AttachFailed"}
+
+        def allocations() -> set[str]:
+            found = [c for c in world.eyes.objects("resourceclaims") if c["status"].get("allocation")]
+            return {c["metadata"]["resourceVersion"] for c in found if not c["status"].get("devices")}
+
+        world.until(lambda: len(allocations()) > 1)
+        assert not differences(world)
+
+
+def test_a_claim_is_reserved_for_so_many_pods_and_no_more() -> None:
+    with simworld.scenario("structured-reserved-for-full") as world:
+        said = world.until_said("team-a/one-more", "status.reservedFor: Too long")
+        assert said.startswith('running PreBind plugin "DynamicResources": ')
+        claim = world.claim("team-a/shared")
+        assert claim is not None
+        assert len(claim["status"]["reservedFor"]) == MAX_RESERVED_FOR
+        assert "reserved-for-full" in findings(world)
+        assert world.until_bound("team-a/one-more") == "node-0"
+
+
+def test_a_device_in_use_that_is_published_no_more_is_missed() -> None:
+    with simworld.scenario("structured-device-vanishes") as world:
+        assert world.until_bound("team-a/train-0") == "node-2"
+        (chosen,) = results(world, "team-a/gpu-1")
+        world.until(lambda: len((world.find("resourceslices", f"node-2-{DRIVER}") or {})["spec"]["devices"]) == 3)
+        assert f"{DRIVER}/node-2/{chosen['device']}" in findings(world)["device-vanished"]
+
+
+def test_a_device_in_two_allocations_is_found() -> None:
+    with simworld.scenario("structured-allocated-twice") as world:
+        world.until(lambda: all((world.claim(f"team-a/gpu-{i}") or {}).get("status") for i in range(2)))
+        assert f"{DRIVER}/node-2/gpu-0 is allocated to 2 claims" in findings(world)["device-allocated-twice"]
+
+
+def test_a_pool_that_contradicts_itself_and_one_that_is_not_all_there_give_nothing() -> None:
+    with simworld.scenario("structured-invalid-pool") as world:
+        assert world.until_bound("team-a/runs") in ("node-0", "node-1")
+        said = world.until_said("team-a/waits", "1 invalid resource pools were encountered")
+        assert "5 cannot allocate all claims" in said
+        found = findings(world)
+        assert f"{DRIVER}/node-2 is invalid (duplicate device name gpu-0)" in found["pool-invalid"]
+        assert f"{DRIVER}/node-3 has 1 of 2 slices of generation 2" in found["pool-incomplete"]
+        assert not differences(world)
+
+
+def test_each_pod_is_judged_by_the_generation_of_its_claims() -> None:
+    with simworld.scenario("both-generations") as world:
+        assert world.until_bound("team-a/classic")
+        assert world.until_bound("team-a/structured")
+        world.until(lambda: world.pod("team-a/mixed"))
+        old, new = world.claim("team-a/old"), world.claim("team-a/new")
+        assert old is not None
+        assert new is not None
+        assert old["apiVersion"] == "resource.k8s.io/v1alpha2"
+        assert old["status"]["driverName"] == "gpu.driver.example.com"
+        assert new["apiVersion"] == "resource.k8s.io/v1"
+        assert [result["driver"] for result in results(world, "team-a/new")] == [DRIVER]
+        kinds = [kind for kind in simworld.ALL if kind in world.server.resources]
+        cluster = build.cluster(*(o for kind in kinds for o in world.server.list(kind)))
+        verdict = evaluate(cluster.pods["team-a/mixed"], cluster, 1).verdict
+        assert (verdict.outcome, verdict.sentence) == (Outcome.UNKNOWN, MIXED)
+        assert not differences(world)
+
+
+def test_claims_of_both_generations_are_listed_and_watched_each_in_its_own_version() -> None:
+    with simworld.scenario("both-generations") as world:
+        source, kind = SimSource(world.server), KINDS["resourceclaims"]
+        assert world.until_bound("team-a/structured")
+        page = source.list(kind, "v1", 500, "")
+        listed = {(claim.name, type(claim)) for claim in (read_object(kind, raw) for raw in page.items)}
+        assert listed >= {("old", kind.classic), ("new", kind.struct)}
+        watch = source.watch(kind, "v1", page.resource_version, 5)
+        world.server.delete("resourceclaims", "old-too", "team-a")
+        event = next(event for event in watch if event.type == "DELETED")
+        watch.close()
+        assert type(read_object(kind, event.object)) is kind.classic
 
 
 @pytest.mark.parametrize("kind", ["resourceclasses", "podschedulingcontexts"])

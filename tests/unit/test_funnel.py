@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.evaluate import evaluate
+from dradash.scheduling.structured import allocator
 from dradash.scheduling.structured.conjuncts import conjuncts, short
-from dradash.scheduling.structured.devicereport import DeviceReport, device_report
+from dradash.scheduling.structured.devicereport import CUT, DeviceReport, device_report
 from dradash.scheduling.structured.funnel import NAMED, FunnelStage, Loss
+from dradash.scheduling.structured.plugin import TIMED_OUT
 from dradash.scheduling.structured.smallestchange import Hint
 from dradash.scheduling.verdict import ActsNext, Outcome
 from tests import build
@@ -78,6 +80,17 @@ def moves(of: Cluster) -> ActsNext:
     verdict = evaluate(of.pods["team/train"], of, 1, now=build.NOW).verdict
     assert verdict.outcome in (Outcome.UNSCHEDULABLE, Outcome.ERROR)
     return verdict.acts_next
+
+
+def test_a_search_that_was_cut_is_told_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Values in pairs, 24 devices: at most 12 in a row differ from the one before, which only trying shows."""
+    monkeypatch.setattr(allocator, "STEPS", 2_000)
+    made = [device(f"d{i:02}", attributes={"x": {"int": i // 2 % 2}}) for i in range(24)]
+    of = cluster(pool(*made), requests=[request(count=13)], constraints=[{"distinctAttribute": f"{DRIVER}/x"}])
+    verdict = evaluate(of.pods["team/train"], of, 1, now=build.NOW).verdict
+    assert verdict.sentence.startswith("0/1 nodes are available: 1 timed out trying to allocate devices.")
+    assert [group.reason for group in verdict.step("Filter").groups] == [TIMED_OUT]
+    assert (CUT, 1) in [(answer.message, answer.nodes) for answer in report(of).answers]
 
 
 # --- the stages, one by one ------------------------------------------------------------------------------------------

@@ -5,10 +5,12 @@ from __future__ import annotations
 import gzip
 import json
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
+from unittest import mock
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,13 +24,15 @@ from dradash.scheduling import nodeset
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.nodetable import NodeTable
 from dradash.scheduling.status import Code
-from dradash.scheduling.structured import plugin, vectors
+from dradash.scheduling.structured import columns, matching, plugin, search, vectors
 from dradash.scheduling.structured.claims import pod_claims
 from dradash.scheduling.structured.cycle import CycleState, Listed
 from dradash.scheduling.structured.devices import AllocatedState, AllocationError
 from dradash.scheduling.structured.inventory import Inventory
+from dradash.scheduling.structured.ledger import devices_in, pool_states
 from dradash.scheduling.structured.listers import listed
 from dradash.scheduling.structured.nodefilter import filter_nodes
+from dradash.scheduling.structured.pools import Pool, PoolID, concerning, gathered
 from dradash.scheduling.structured.reading import EVERYTHING, Reading
 from tests import build
 from tests import builddevices as devices
@@ -46,15 +50,34 @@ AMOUNTS: Final = ("1Gi", "512Mi", "1.5Gi", "0", "much")
 # --- random parts of clusters ----------------------------------------------------------------------------------------
 
 
-def random_device(choose: random.Random, name: str) -> build.Obj:
+def random_device(choose: random.Random, name: str, *, broken: float = 0.1) -> build.Obj:
     more: build.Obj = {}
     if choose.random() < 0.2:
         more["taints"] = [TAINT]
     if choose.random() < 0.3:
         more |= {"allowMultipleAllocations": True, "capacity": {"memory": {"value": "4Gi"}}}
-    if choose.random() < 0.1:
+    if choose.random() < broken:
         more["attributes"] = {"model": {"version": "no version"}}
     return devices.device(name, choose.choice(MODELS), **more)
+
+
+def consumption(choose: random.Random) -> build.Obj:
+    counters = {"memory": {"value": choose.choice(("1Gi", "2Gi", "4Gi"))}}
+    return {"consumesCounters": [{"counterSet": "set-0", "counters": counters}]}
+
+
+def partitioned(choose: random.Random, node: str, driver: str) -> list[build.Obj]:
+    """A pool whose devices share counters, in most cases one that can be used."""
+    pool = node if choose.random() < 0.9 else choose.choice(NODES)
+    made = [random_device(choose, f"dev-{i}", broken=0.01) | consumption(choose) for i in range(choose.randint(1, 4))]
+    counters = [{"name": "set-0", "counters": {"memory": {"value": choose.choice(("2Gi", "4Gi", "4Gi"))}}}]
+    more: dict[str, Any] = {"node": node, "pool": pool, "driver": driver, "count": 2 if choose.random() < 0.95 else 3}
+    name = f"{node}-{driver}"
+    generation = 1 if choose.random() < 0.95 else 2
+    return [
+        devices.resource_slice(*made, name=name, generation=generation, **more),
+        devices.resource_slice(name=f"{name}-counters", sharedCounters=counters, **more),
+    ]
 
 
 def random_slice(choose: random.Random, name: str) -> build.Obj:
@@ -68,6 +91,11 @@ def random_slice(choose: random.Random, name: str) -> build.Obj:
     elif kind < 0.4:
         where, pool = {"perDeviceNodeSelection": True}, "mixed"
     made = [random_device(choose, f"dev-{i}") for i in range(choose.randrange(4))]
+    if choose.random() < 0.2:
+        counters = {"memory": {"value": choose.choice(("4Gi", "8Gi"))}}
+        made, where = [], where | {"sharedCounters": [{"name": "set-0", "counters": counters}]}
+    elif choose.random() < 0.3:
+        made = [device | consumption(choose) for device in made]
     if pool == "mixed":
         made = [d | choose.choice([{"allNodes": True}, {"nodeName": choose.choice(NODES)}]) for d in made]
     return devices.resource_slice(
@@ -122,15 +150,34 @@ def taken(state: AllocatedState) -> Any:
 
 def pools(inventory: Inventory, node: Node) -> Any:
     try:
-        found = inventory.pools(node)
+        return told(inventory.pools(node))
     except AllocationError as error:
         return str(error)
+
+
+def pools_of(slices: Mapping[str, ResourceSlice], node: Node) -> Any:
+    """From all slices, as upstream gathers them."""
+    try:
+        return told(
+            gathered(concerning(slices.values(), node), lambda id_: [s for s in slices.values() if of(s) == id_])
+        )
+    except AllocationError as error:
+        return str(error)
+
+
+def of(item: ResourceSlice) -> PoolID:
+    return PoolID(item.spec.driver, item.spec.pool.name)
+
+
+def told(found: Iterable[Pool]) -> Any:
+    """Less those that can be used and have nothing here."""
     return [
         (
             *(pool.id, pool.is_incomplete, pool.invalid_reason, pool.counter_sets),
             *(sorted(s.name for s in slices) for slices in (pool.here, pool.elsewhere)),
         )
         for pool in found
+        if pool.here or not pool.is_usable
     ]
 
 
@@ -174,7 +221,7 @@ class Twin:
         assert {k: str(e) for k, e in inventory.faults.items()} == {k: str(e) for k, e in anew.faults.items()}
         assert inventory.label_keys() == anew.label_keys()
         for node in self.nodes.by_name.values():
-            assert pools(inventory, node) == pools(anew, node)
+            assert pools(inventory, node) == pools(anew, node) == pools_of(self.slices, node)
         for reading in (Reading(), EVERYTHING):
             assert alike(inventory, reading, self.nodes) == alike(anew, reading, self.nodes)
 
@@ -211,6 +258,38 @@ def test_a_copy_is_the_same_and_goes_its_own_way(seed: int) -> None:
     assert (taken(original.taken), original.slices) == before
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32))
+def test_what_selectors_leave_is_what_each_device_says(seed: int) -> None:
+    choose = random.Random(seed)
+    twin = Twin()
+    for _ in range(8):
+        twin.change(choose)
+        chain = tuple(choose.choice(SELECTORS[:4]) for _ in range(choose.randint(1, 2)))
+        usable = [state for state in pool_states(twin.inventory) if state.state == "usable"]
+        said = [matching.match(one, chain) for state in usable for one in devices_in(state.slices)]
+        total, left = matching.leaves(twin.inventory, chain)
+        assert total == len(said)
+        for index, each in enumerate(left):
+            assert each.devices == sum(match.matches or match.at > index for match in said)
+            failed = [match.error for match in said if match.at == index and match.error]
+            assert (each.failed, each.error) == (len(failed), failed[0] if failed else "")
+
+
+def test_columns_begin_again_when_they_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columns, "MOST", 1)
+    choose = random.Random(1)
+    twin = Twin()
+    for name in NODES:
+        twin.nodes.put(of_node(random_node(choose, name)))
+    first = twin.inventory.columns
+    for _ in range(60):
+        twin.change(choose)
+        twin.check(twin.inventory)
+        assert not twin.inventory.columns.is_full
+    assert twin.inventory.columns is not first
+
+
 def test_two_claims_may_say_that_they_hold_one_device_and_it_is_free_when_both_are_gone() -> None:
     inventory = Inventory()
     holders = [of_claim(devices.claim(name, devices=[devices.result("gpu-0")])) for name in ("a", "b")]
@@ -234,9 +313,9 @@ SELECTORS: Final = (
 )
 
 
-def random_request(choose: random.Random, name: str) -> build.Obj:
+def random_request(choose: random.Random, name: str, selectors: Sequence[str] = SELECTORS) -> build.Obj:
     def asked() -> build.Obj:
-        made = devices.exactly("gpu", choose.randint(1, 3), [choose.choice(SELECTORS)] if choose.random() < 0.7 else ())
+        made = devices.exactly("gpu", choose.randint(1, 3), [choose.choice(selectors)] if choose.random() < 0.7 else ())
         if choose.random() < 0.3:
             made["tolerations"] = [{"key": "broken", "operator": "Exists"}]
         if choose.random() < 0.15:
@@ -265,6 +344,31 @@ def random_cluster(choose: random.Random) -> tuple[Cluster, Pod]:
         on = build.with_labels(zone="a") if choose.random() < 0.7 else None
         objects.append(devices.claim("other", devices=[random_result(choose)], on=on))
     pod = build.pod("p", claims={"a": "mine", "b": "other"} if len(objects) > 15 else {"a": "mine"})
+    cluster = build.cluster(*objects, pod)
+    return cluster, cluster.pods["default/p"]
+
+
+def partitioned_cluster(choose: random.Random) -> tuple[Cluster, Pod]:
+    """Nodes whose devices share counters, many of them alike."""
+    few, alike_ones = random.Random(choose.random()), random.Random(choose.random())
+    seeds = [alike_ones.random() for _ in range(1 if few.random() < 0.5 else 2)]
+    objects = [random_node(choose, name) for name in NODES]
+    for node in NODES:
+        same = random.Random(choose.choice(seeds))
+        for driver in DRIVERS[: 1 if choose.random() < 0.7 else 2]:
+            objects += partitioned(same, node, driver)
+        if few.random() < 0.5:
+            taken = [devices.result(f"dev-{few.randrange(3)}", pool=node)]
+            objects.append(devices.claim(f"holder-{node}", devices=taken))
+    if choose.random() < 0.15:
+        objects.append(random_slice(choose, "one-more"))
+    objects.append(devices.device_class("gpu"))
+    requests = [
+        random_request(choose, f"r{i}", ("true", 'device.driver == "gpu.example.com"'))
+        for i in range(choose.randint(1, 2))
+    ]
+    objects.append(devices.claim("mine", "default", *requests))
+    pod = build.pod("p", claims={"a": "mine"})
     cluster = build.cluster(*objects, pod)
     return cluster, cluster.pods["default/p"]
 
@@ -312,18 +416,58 @@ def compared(pod: Pod, first: Listed, second: Listed, nodes: NodeTable) -> Mappi
     return slow
 
 
+@pytest.mark.parametrize("cluster_of", [random_cluster, partitioned_cluster])
 @settings(max_examples=150, deadline=None)
-@given(st.integers(0, 2**32))
-def test_asking_one_node_of_each_situation_says_what_asking_each_node_says(seed: int) -> None:
-    cluster, pod = random_cluster(random.Random(seed))
+@given(seed=st.integers(0, 2**32))
+def test_asking_one_node_of_each_situation_says_what_asking_each_node_says(
+    cluster_of: Callable[[random.Random], tuple[Cluster, Pod]], seed: int
+) -> None:
+    cluster, pod = cluster_of(random.Random(seed))
     fresh = build.cluster(*(json.loads(raw) for of_kind in cluster.raw.values() for raw in of_kind.values()))
     compared(pod, listed(cluster), listed(fresh), cluster.nodes)
+
+
+@pytest.mark.parametrize("cluster_of", [random_cluster, partitioned_cluster])
+@settings(max_examples=150, deadline=None)
+@given(seed=st.integers(0, 2**32), after=st.integers(1, 8))
+def test_counting_soon_says_what_the_search_says(
+    cluster_of: Callable[[random.Random], tuple[Cluster, Pod]], seed: int, after: int
+) -> None:
+    cluster, pod = cluster_of(random.Random(seed))
+    answers: list[Any] = []
+    for steps in ((after,), ()):
+        with mock.patch.object(search, "COUNTS_AFTER", steps):
+            state = begun(pod, listed(cluster))
+            answers.append(one_by_one(state, cluster.nodes.by_name.values()) if state is not None else None)
+    assert answers[0] == answers[1]
+
+
+def test_nodes_whose_devices_share_counters_alike_are_in_one_situation() -> None:
+    """And those of which more is taken in another; a node whose pool has the name of another one's is like no other."""
+    objects: list[build.Obj] = [build.node(name) for name in NODES]
+    for name in NODES:
+        objects += partitioned(random.Random(1), name, DRIVERS[0])
+    objects.append(devices.claim("holder", devices=[devices.result("dev-0", pool="node-3")]))
+    cluster = build.cluster(*objects)
+    inventory = cluster.inventory
+    assert alike(inventory, Reading(), cluster.nodes) == {frozenset(NODES[:3]), frozenset(NODES[3:])}
+    also = of_slice(partitioned(random.Random(1), "node-0", DRIVERS[1])[0])
+    pool = msgspec.structs.replace(also.spec.pool, name="node-1")
+    inventory.put_slice("also", msgspec.structs.replace(also, spec=msgspec.structs.replace(also.spec, pool=pool)))
+    found = alike(inventory, Reading(), cluster.nodes)
+    assert frozenset(("node-1",)) in found
+    inventory.put_slice("also", None)
+    assert alike(inventory, Reading(), cluster.nodes) == {frozenset(NODES[:3]), frozenset(NODES[3:])}
+    for broken in ("broken", "broken-too"):
+        lone = devices.resource_slice(pool=broken, count=2, sharedCounters=[{"name": "set-0", "counters": {}}])
+        inventory.put_slice(broken, of_slice(lone))
+        assert alike(inventory, Reading(), cluster.nodes) == {frozenset(NODES[:3]), frozenset(NODES[3:])}
 
 
 def test_the_random_clusters_have_all_sorts_of_answers() -> None:
     codes: set[str] = set()
     for seed in range(150):
-        cluster, pod = random_cluster(random.Random(seed))
+        cluster, pod = (random_cluster, partitioned_cluster)[seed % 2](random.Random(seed))
         answers = compared(pod, listed(cluster), listed(cluster), cluster.nodes) or {}
         codes.update(answer[0] for answer in answers.values())
         if len(set(answers.values())) > 1:

@@ -20,13 +20,22 @@ from dradash.sim.apierrors import ApiError
 from dradash.sim.apiserver import APIServer
 from dradash.sim.claimcontroller import ClaimController
 from dradash.sim.devicedrivers import DeviceDrivers, Publisher
+from dradash.sim.lifecycle import ADMIN_ACCESS
 from dradash.sim.performing import Writes
 from dradash.sim.resources import served
-from dradash.sim.scenarios.deviceobjects import device, device_claim, device_class, device_pod, exactly
+from dradash.sim.scenarios.deviceobjects import (
+    device,
+    device_claim,
+    device_class,
+    device_pod,
+    device_template,
+    exactly,
+)
 from dradash.sim.scenarios.model import place
 from dradash.sim.scenarios.objects import namespace, node
 from dradash.sim.simulation import running
 from dradash.sim.table import table
+from dradash.sim.tainteviction import TaintEviction
 from tests import build, simworld
 from tests.simworld import Obj, World
 
@@ -285,3 +294,55 @@ def test_a_claim_that_is_created_gets_its_real_name_in_later_writes(server: APIS
     assert stored["status"]["allocation"] == ALLOCATION
     pod = server.get("pods", "p", "team-a")
     assert pod["status"]["extendedResourceClaimStatus"]["resourceClaimName"] == stored["metadata"]["name"]
+
+
+# --- admin access ----------------------------------------------------------------------------------------------------
+
+
+def test_admin_access_needs_a_label_of_the_namespace(server: APIServer) -> None:
+    asking = exactly("gpu", "gpu", adminAccess=True)
+    template = device_template("team-a", "t", asking)
+    for made, path in ((requests(asking), "spec"), (template, "spec.spec")):
+        with pytest.raises(ApiError) as refused:
+            place(server, made)
+        assert refused.value.code == 422
+        assert f"{path}.devices.requests[0].adminAccess: Forbidden" in refused.value.message
+    label = {"metadata": {"labels": {ADMIN_ACCESS: "true"}}}
+    server.patch("namespaces", "team-a", label, "application/merge-patch+json")
+    place(server, requests(asking))
+    place(server, template)
+    assert server.get("resourceclaims", "c", "team-a")["spec"]["devices"]["requests"][0]["exactly"]["adminAccess"]
+
+
+# --- eviction --------------------------------------------------------------------------------------------------------
+
+
+def test_a_pod_is_not_evicted_for_a_taint_that_was_taken_back(server: APIServer) -> None:
+    """Two pods tolerate the taint for a while; of the one whose device lost it again the eviction is called off."""
+    lost: Obj = {"key": "lost", "effect": "NoExecute"}
+    slices = {}
+    for name in ("a", "b"):
+        result = {
+            **GPU,
+            "pool": name,
+            "tolerations": [{"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 50}],
+        }
+        bound = device_pod("team-a", name, claims={"gpu": name})
+        bound["spec"]["nodeName"] = "node-0"
+        uid = server.create("pods", bound, "team-a")["metadata"]["uid"]
+        claim = device_claim("team-a", name, exactly("gpu", "gpu"))
+        reserved = [{"resource": "pods", "name": name, "uid": uid}]
+        place(server, claim | {"status": {"allocation": {"devices": {"results": [result]}}, "reservedFor": reserved}})
+        pool = {"name": name, "generation": 1, "resourceSliceCount": 1}
+        spec = {
+            "driver": GPU["driver"],
+            "nodeName": "node-0",
+            "pool": pool,
+            "devices": [device("gpu-0", {}, taints=[lost])],
+        }
+        slices[name] = server.create("resourceslices", {"metadata": {"name": name}, "spec": spec})
+    with at_work(server, TaintEviction(server, CLOCK)) as world:
+        slices["a"]["spec"]["devices"][0].pop("taints")
+        server.update("resourceslices", slices["a"])
+        world.until(lambda: world.pod("team-a/b") is None)
+        assert world.pod("team-a/a") is not None

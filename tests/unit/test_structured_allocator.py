@@ -11,11 +11,13 @@ from dradash.kinds.deviceclass import DeviceClass
 from dradash.kinds.node import Node
 from dradash.kinds.registry import decode
 from dradash.kinds.resourceslice import ResourceSlice
+from dradash.scheduling.structured import allocator as al
 from dradash.scheduling.structured.allocator import Allocator, SearchCut
 from dradash.scheduling.structured.cel import Selector
 from dradash.scheduling.structured.claimwrites import held
 from dradash.scheduling.structured.devices import AllocationError
 from dradash.scheduling.structured.inventory import Inventory
+from dradash.scheduling.structured.search import Search
 
 Raw = dict[str, Any]
 DRIVER = "gpu.example.com"
@@ -234,8 +236,63 @@ def test_a_hopeless_request_behind_a_large_one_is_settled_at_once() -> None:
 
 
 def test_a_search_that_takes_too_long_is_cut() -> None:
-    one_each = [{"counterSet": "card", "counters": {"slots": {"value": "1"}}}]
-    counters = pool(suffix="0", count=2, sharedCounters=[{"name": "card", "counters": {"slots": {"value": "11"}}}])
-    parts = pool(*(device(f"d{i:02}", consumesCounters=one_each) for i in range(24)), suffix="1", count=2)
+    """Values in pairs, 24 devices: at most 12 in a row differ from the one before."""
+    devices = [device(f"d{i:02}", attributes={"x": {"int": i // 2 % 2}}) for i in range(24)]
+    wanted = claim(request(count=13), constraints=[{"distinctAttribute": "gpu.example.com/x"}])
     with pytest.raises(SearchCut):
-        allocate([claim(request(count=12))], [counters, parts])
+        allocate([wanted], [pool(*devices)])
+
+
+def test_after_some_searches_that_were_cut_the_next_ones_get_less_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(al, "STEPS", 3_000)
+    monkeypatch.setattr(al, "FEWER_STEPS", 50)
+    asked: list[int] = []
+
+    def search(*arguments: Any) -> Search:
+        asked.append(arguments[-1])
+        return Search(*arguments)
+
+    monkeypatch.setattr(al, "Search", search)
+    devices = [device(f"d{i:02}", attributes={"x": {"int": i // 2 % 2}}) for i in range(24)]
+    wanted = claim(request(count=13), constraints=[{"distinctAttribute": "gpu.example.com/x"}])
+    device_class = decode(DeviceClass, {"metadata": {"name": "gpu"}})
+    allocator = Allocator(Inventory([decode(ResourceSlice, pool(*devices))]), {"gpu": device_class})
+    for _ in range(6):
+        with pytest.raises(SearchCut):
+            allocator.allocate(NODE, [held(wanted).claim])
+    assert asked == [3_000] * 4 + [50] * 2
+
+
+def parts(number: int, left: int) -> list[Raw]:
+    """A card with so many parts, of which `left` can be had together."""
+    one_each = [{"counterSet": "card", "counters": {"slots": {"value": "1"}}}]
+    counters = [{"name": "card", "counters": {"slots": {"value": str(left)}}}]
+    made = [device(f"d{i:02}", consumesCounters=one_each, attributes={"half": {"int": i % 2}}) for i in range(number)]
+    return [pool(suffix="0", count=2, sharedCounters=counters), pool(*made, suffix="1", count=2)]
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        [claim(request(count=12))],
+        [claim(request("one", 6), request("two", 6))],
+        [claim(request("one", 6)), claim(request("two", 6), name="other")],
+        [claim(request(count=13), constraints=[{"matchAttribute": "gpu.example.com/half"}])],
+    ],
+    ids=["one request", "two requests", "two claims", "one half has too few"],
+)
+def test_what_cannot_be_had_together_is_settled_by_counting(wanted: list[Raw]) -> None:
+    left = 11 if "constraints" not in wanted[0]["spec"]["devices"] else 24
+    assert allocate(wanted, parts(24, left)) is None
+
+
+def test_counting_says_nothing_where_the_search_may_end_with_an_error() -> None:
+    """It ends with one only if a selector is asked that raises: not behind a request that is hopeless by itself."""
+    raises = {"cel": {"expression": "device.attributes['gpu.example.com'].nothing == 1"}}
+    second = request("two", 1, selectors=[raises])
+    assert allocate([claim(request("one", 12), second)], parts(24, 11)) is None
+    with pytest.raises(AllocationError, match="no such key: nothing"):
+        allocate([claim(request("one", 11), second)], parts(24, 11))
+    several = [claim(request("one", 6), request("two", 6), request("three", selectors=[raises]))]
+    with pytest.raises(SearchCut):
+        allocate(several, parts(24, 11))

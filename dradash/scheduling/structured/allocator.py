@@ -21,13 +21,18 @@ from dradash.scheduling.structured.devices import AllocationError, DeviceID
 from dradash.scheduling.structured.inventory import Inventory
 from dradash.scheduling.structured.pools import Pool
 from dradash.scheduling.structured.requests import Candidate, Request, RequestData, RequestKey, requests_of
-from dradash.scheduling.structured.search import Search, SearchCut, TooManyResults
+from dradash.scheduling.structured.search import Search
 from dradash.scheduling.structured.selection import Answers, Selection
+from dradash.scheduling.structured.wanted import SearchCut, TooManyResults
 
 __all__ = ["Allocator", "SearchCut", "object_name"]
 
 # Steps of the search on one node. Upstream stops after ten seconds (filterTimeout); this is about as far as it gets.
 STEPS: Final = 200_000
+# Searches of an attempt that may take so many. Behind them FEWER_STEPS: upstream searches nodes side by side, and here
+# one pod must not hold up the verdicts of all others.
+MOST_CUT: Final = 4
+FEWER_STEPS: Final = 4_000
 
 
 def object_name(claim: ResourceClaim) -> str:
@@ -47,14 +52,15 @@ class Allocator:
         self,
         inventory: Inventory,
         classes: Mapping[str, DeviceClass],
-        steps: int = STEPS,
+        steps: int = 0,
         answers: Answers | None = None,
     ) -> None:
-        """answers: what selectors have said of these very devices before."""
+        """steps: 0 for STEPS. answers: what selectors have said of these very devices before."""
         self.state = inventory.taken
         self._inventory = inventory
         self._classes = classes
-        self._steps = steps
+        self._steps = steps or STEPS
+        self._cut = 0
         self._available = AvailableCounters(self.state)
         self.answers = answers if answers is not None else Answers()
 
@@ -66,13 +72,17 @@ class Allocator:
         pools = self._inventory.pools(node)
         selection = Selection(node, self.answers)
         prepared = self._prepare(claims, pools, selection)
+        steps = self._steps if self._cut < MOST_CUT else min(self._steps, FEWER_STEPS)
         search = Search(
-            claims, pools, prepared.data, prepared.constraints, self.state, self._available, selection, self._steps
+            claims, pools, prepared.data, prepared.constraints, self.state, self._available, selection, steps
         )
         try:
             found = search.run()
         except TooManyResults:
             found = False
+        except SearchCut:
+            self._cut += 1
+            raise
         if not found:
             if any(pool.is_invalid for pool in pools):
                 raise AllocationError("invalid resource pools were encountered", on_node=True)

@@ -25,6 +25,10 @@ class AvailableCounters:
             known = self._by_pool[pool.id.pool] = self._left(pool)
         return known
 
+    def is_known(self, pool: Pool) -> bool:
+        """Whether a pool of that name was asked for: what is left there is decided."""
+        return pool.id.pool in self._by_pool
+
     def _left(self, pool: Pool) -> CounterSets:
         left = {
             name: {counter: amount(c.value) for counter, c in counter_set.counters.items()}

@@ -1,7 +1,8 @@
 """The devices of the cluster and what is taken of them, adjusted change by change.
 
-How it grows: a change of a slice or of an allocation costs the nodes that see that pool, which is one for devices of a
-node, all for a slice that no node owns (its allocations cost nothing: they are the same seen from everywhere).
+How it grows: a change of a slice or of an allocation costs the nodes that have devices of that pool, which is one for
+devices of a node, all for a slice that no node owns (its allocations cost nothing: they are the same seen from
+everywhere).
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from dradash.kinds.devicetaintrule import DeviceTaintRule, selects, tainted
 from dradash.kinds.node import Node
 from dradash.kinds.resourceslice import ResourceSlice
 from dradash.scheduling.nodetable import NodeTable
+from dradash.scheduling.structured.columns import Columns
+from dradash.scheduling.structured.counterpools import CounterPools
 from dradash.scheduling.structured.devices import (
     AllocatedState,
     AllocationError,
@@ -26,9 +29,9 @@ from dradash.scheduling.structured.devices import (
     amount,
     remove_capacity,
 )
-from dradash.scheduling.structured.pools import Pool, PoolID, concerning, gather_pools
+from dradash.scheduling.structured.pools import Pool, PoolID, concerning, gathered, in_order
 from dradash.scheduling.structured.reading import Reading
-from dradash.scheduling.structured.situations import Situation, Situations
+from dradash.scheduling.structured.situations import Near, Situation, Situations
 
 READINGS: Final = 64  # of which the situations are kept; each costs a small object a node
 
@@ -57,6 +60,7 @@ def holdings(claim: ResourceClaim) -> list[Held]:
 class Inventory:
     def __init__(self, slices: Iterable[ResourceSlice] = (), claims: Mapping[str, ResourceClaim] | None = None) -> None:
         self.taken = AllocatedState(set(), set(), {})
+        self._columns = Columns(self.taken)
         self.slices: dict[str, ResourceSlice] = {}  # with the taints of the rules
         self.rules: dict[str, DeviceTaintRule] = {}
         self._published: dict[str, ResourceSlice] = {}  # without
@@ -67,10 +71,11 @@ class Inventory:
         self._by_pool: dict[PoolID, dict[str, ResourceSlice]] = {}
         self._on_node: dict[str, dict[str, ResourceSlice]] = {}
         self._label_keys: frozenset[str] | None = None
-        self._shared: dict[str, ResourceSlice] = {}  # no node owns them, or their counters concern all
+        self._shared: dict[str, ResourceSlice] = {}  # with devices, and no node owns them
+        self._counters = CounterPools(self.slices_of)
         self._held: dict[str, list[Held]] = {}
         self._holders: dict[DeviceID, dict[str, None]] = {}  # claim keys; more than one: shared, or a fault
-        self._pools: dict[str, tuple[Node, list[Pool]]] = {}
+        self._near: dict[str, tuple[Node, Near]] = {}
         self._situations: OrderedDict[Reading, Situations] = OrderedDict()
         for item in slices:
             self.put_slice(item.name, item)
@@ -84,7 +89,9 @@ class Inventory:
         capacity = {device: dict(amounts) for device, amounts in taken.capacity.items()}
         other.taken = AllocatedState(set(taken.devices), set(taken.shared), capacity)
         other.rules, other._published = dict(self.rules), dict(self._published)
+        other._columns = Columns(other.taken)
         other.slices, other.faults, other._shared = dict(self.slices), dict(self.faults), dict(self._shared)
+        other._counters = self._counters.copy(other.slices_of)
         other._by_pool = {pool: dict(slices) for pool, slices in self._by_pool.items()}
         other._on_node = {node: dict(slices) for node, slices in self._on_node.items()}
         other._held = dict(self._held)  # its lists are replaced, never changed
@@ -136,7 +143,7 @@ class Inventory:
 
     def node_changed(self, name: str) -> None:
         """The node, or what it sees of its pools."""
-        self._pools.pop(name, None)
+        self._near.pop(name, None)
         self._devices_changed(name)
 
     def _devices_changed(self, node: str) -> None:
@@ -179,24 +186,27 @@ class Inventory:
     def _taken_changed(self, device: DeviceID) -> None:
         for item in self._by_pool.get(PoolID(device.driver, device.pool), {}).values():
             if is_local(item):
+                self._columns.forget_taken(item)
                 self._devices_changed(item.spec.node_name or "")
 
     def _outdate(self, item: ResourceSlice) -> None:
-        """Look again at the nodes that see the slice's pool."""
-        pool = self._by_pool.get(_pool_of(item), {}).values()
-        if all(is_local(other) for other in (item, *pool)):
-            for other in (item, *pool):
-                self.node_changed(other.spec.node_name or "")
-        else:
-            self._pools.clear()
+        """Look again at the nodes that have devices of the slice's pool, or share its counters."""
+        slices = (item, *self._by_pool.get(_pool_of(item), {}).values())
+        owners = {other.spec.node_name for other in slices if is_local(other)}
+        owners |= set(self._counters.consumers(item.spec.pool.name))
+        if None in owners or not all(is_local(other) or other.spec.shared_counters for other in slices):
+            self._near.clear()
             self._situations.clear()
+        for name in owners:
+            self.node_changed(name or "")
 
     def _link(self, key: str, item: ResourceSlice) -> None:
         self.of_pool.pop(_pool_of(item), None)
         self._by_pool.setdefault(_pool_of(item), {})[key] = item
+        self._counters.link(key, item)
         if is_local(item):
             self._on_node.setdefault(item.spec.node_name or "", {})[key] = item
-        else:
+        elif not item.spec.shared_counters:
             self._shared[key] = item
 
     def _unlink(self, key: str, item: ResourceSlice) -> None:
@@ -205,10 +215,19 @@ class Inventory:
         pool.pop(key, None)
         if not pool:
             del self._by_pool[_pool_of(item)]
+        self._counters.unlink(key, item)
+        self._columns.forget(item)
         self._on_node.get(item.spec.node_name or "", {}).pop(key, None)
         self._shared.pop(key, None)
 
     # --- questions -------------------------------------------------------------------------------------------------
+
+    @property
+    def columns(self) -> Columns:
+        if self._columns.is_full:
+            self._columns = Columns(self.taken)
+            self._situations.clear()
+        return self._columns
 
     def label_keys(self) -> frozenset[str]:
         """Labels of nodes that decide which slices and devices a node reaches."""
@@ -220,26 +239,48 @@ class Inventory:
         return self._label_keys
 
     def pools(self, node: Node) -> list[Pool]:
-        """GatherPools for the node. Raises AllocationError, which ends the attempt."""
-        known = self._pools.get(node.name)
+        """GatherPools for the node, less pools that can be used and have none of their devices here.
+
+        Raises AllocationError, which ends the attempt.
+        """
+        near = self.near(node)
+        elsewhere = self._counters.unusable_besides(near.ids)
+        return in_order([*near.pools, *elsewhere]) if elsewhere else near.pools
+
+    def near(self, node: Node) -> Near:
+        """Raises AllocationError."""
+        known = self._near.get(node.name)
         if known is None or known[0] is not node:
-            found = gather_pools(self._may_concern(node), node, self.slices_of)
-            known = self._pools[node.name] = (node, found)
+            seen = self._seen_near(node)
+            near = Near(gathered(seen, self.slices_of), frozenset(seen))
+            known = self._near[node.name] = (node, near)
         return known[1]
 
     def situations(self, reading: Reading, nodes: NodeTable) -> Mapping[Situation, int]:
         """Situation -> the set of nodes that are in it. Always ask with the same table."""
+        columns = self.columns
         known = self._situations.get(reading)
         if known is None:
-            known = self._situations[reading] = Situations(reading, self.pools, self.taken)
+            known = self._situations[reading] = Situations(reading, self.near, self._counters, columns)
             if len(self._situations) > READINGS:
                 self._situations.popitem(last=False)
         self._situations.move_to_end(reading)
         return known.nodes(nodes)
 
     def seen_from(self, node: Node) -> dict[PoolID, list[ResourceSlice]]:
-        """Of each pool, whatever its state, the slices that concern the node. Raises AllocationError."""
-        return concerning(self._may_concern(node), node)
+        """Of each pool of `pools`, and of those with a newer generation elsewhere, the slices that concern the node.
+
+        Raises AllocationError.
+        """
+        seen = self._seen_near(node)
+        for pool in self._counters.unusable_besides(list(seen)):
+            seen[pool.id] = self._counters.seen_of(pool.id)
+        return seen
+
+    def _seen_near(self, node: Node) -> dict[PoolID, list[ResourceSlice]]:
+        seen = concerning((*self._on_node.get(node.name, {}).values(), *self._shared.values()), node)
+        self._counters.complete(seen)
+        return seen
 
     @property
     def pool_ids(self) -> Collection[PoolID]:
@@ -252,8 +293,8 @@ class Inventory:
 
     def slices_naming(self, node: str) -> Collection[ResourceSlice]:
         """Slices whose spec.nodeName is the node."""
-        shared = [s for s in self._shared.values() if s.spec.node_name == node]
-        return [*self._on_node.get(node, {}).values(), *shared]
+        counters = [s for s in self._counters.slices if s.spec.node_name == node]
+        return [*self._on_node.get(node, {}).values(), *counters]
 
     def holds_whole(self, key: str, device: DeviceID) -> bool:
         """Whether the claim takes the whole device, not a share of it."""
@@ -262,9 +303,6 @@ class Inventory:
     def slices_of(self, id_: PoolID) -> Iterable[ResourceSlice]:
         """All slices of the pool, of all generations and nodes."""
         return self._by_pool.get(id_, {}).values()
-
-    def _may_concern(self, node: Node) -> Iterable[ResourceSlice]:
-        return (*self._on_node.get(node.name, {}).values(), *self._shared.values())
 
 
 def is_local(item: ResourceSlice) -> bool:

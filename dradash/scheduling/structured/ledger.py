@@ -1,6 +1,6 @@
 """Pools and devices as the cluster publishes them, whoever looks: what pages, the REST API and the doctor tell of them.
 
-A node may see a part of a pool only (see pools.gather_pools); here a pool is all its slices.
+A node may see a part of a pool only (see pools.gathered); here a pool is all its slices.
 """
 
 from __future__ import annotations

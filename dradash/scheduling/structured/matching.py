@@ -10,10 +10,15 @@ from typing import Any
 
 import msgspec
 
+from dradash.kinds.resourceslice import ResourceSlice
 from dradash.scheduling.structured.cel import CompileError, compile_selector
+from dradash.scheduling.structured.columns import Columns
 from dradash.scheduling.structured.inventory import Inventory
 from dradash.scheduling.structured.ledger import PoolState, Published, devices_in, pool_states
+from dradash.scheduling.structured.reading import Reading
 from dradash.scheduling.structured.selection import answer_of
+
+Counted = tuple[int, int, str]  # devices left, devices on which it failed, the words of one failure
 
 
 class Left(msgspec.Struct, frozen=True):
@@ -61,7 +66,7 @@ def _ask(expression: str, one: Published) -> bool | str:
 def leaves(inventory: Inventory, chain: tuple[str, ...]) -> tuple[int, list[Left]]:
     """How many devices usable pools have, and what each selector leaves of them, in their order.
 
-    About 0.5 s for 40,000 devices that it has not seen; then what has changed.
+    About 0.1 s for 40,000 devices of which nothing was asked before; then what has changed.
     """
     known: tuple[int, list[Left]] | None = inventory.of_all.get(("leaves", chain))
     if known is None:
@@ -74,28 +79,50 @@ def _leaves(inventory: Inventory, chain: tuple[str, ...]) -> tuple[int, list[Lef
     seen = 0
     totals = [[0, 0] for _ in chain]
     words = list(errors)
+    reading = None if any(errors) else Reading(frozenset(read for e in chain for read in compile_selector(e).reads))
     for state in pool_states(inventory):
         if state.state != "usable":
             continue
         seen += state.devices
-        for index, (left, failed, error) in enumerate(_in_pool(inventory, state, chain) if not any(errors) else ()):
+        for index, (left, failed, error) in enumerate(_in_pool(inventory, state, chain, reading) if reading else ()):
             totals[index][0] += left
             totals[index][1] += failed
             words[index] = words[index] or error
     return seen, [Left(e, t[0], t[1], w) for e, t, w in zip(chain, totals, words, strict=True)]
 
 
-def _in_pool(inventory: Inventory, state: PoolState, chain: tuple[str, ...]) -> list[tuple[int, int, str]]:
+def _in_pool(inventory: Inventory, state: PoolState, chain: tuple[str, ...], reading: Reading) -> list[Counted]:
     known: dict[Hashable, Any] = inventory.of_pool.setdefault(state.id, {})
-    found: list[tuple[int, int, str]] | None = known.get(chain)
+    found: list[Counted] | None = known.get(chain)
     if found is None:
-        found = known[chain] = _count(state, chain)
+        counted = [_in_slice(inventory.columns, item, chain, reading) for item in state.slices]
+        found = known[chain] = counted[0] if len(counted) == 1 else _sum(counted, len(chain))
     return found
 
 
-def _count(state: PoolState, chain: tuple[str, ...]) -> list[tuple[int, int, str]]:
-    counts: list[tuple[int, int, str]] = [(0, 0, "")] * len(chain)
-    for one in devices_in(state.slices):
+def _sum(counted: list[list[Counted]], length: int) -> list[Counted]:
+    return [
+        (
+            sum(of_slice[index][0] for of_slice in counted),
+            sum(of_slice[index][1] for of_slice in counted),
+            next((of_slice[index][2] for of_slice in counted if of_slice[index][2]), ""),
+        )
+        for index in range(length)
+    ]
+
+
+def _in_slice(columns: Columns, item: ResourceSlice, chain: tuple[str, ...], reading: Reading) -> list[Counted]:
+    """Of slices that look the same to the expressions one is counted."""
+    key = (chain, item.spec.driver, columns.signature(item, reading))
+    known: list[Counted] | None = columns.answers.get(key)
+    if known is None:
+        known = columns.answers[key] = _count(item, chain)
+    return known
+
+
+def _count(item: ResourceSlice, chain: tuple[str, ...]) -> list[Counted]:
+    counts: list[Counted] = [(0, 0, "")] * len(chain)
+    for one in devices_in((item,)):
         said = match(one, chain)
         passed = len(chain) if said.matches else said.at
         for index in range(passed):

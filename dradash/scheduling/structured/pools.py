@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
@@ -58,14 +58,13 @@ def node_matches(node: Node, name: str | None, all_nodes: bool | None, selector:
 Whole = Callable[[PoolID], Iterable[ResourceSlice]]  # all slices of the pool in the cluster
 
 
-def gather_pools(slices: Iterable[ResourceSlice], node: Node, whole: Whole) -> list[Pool]:
-    """GatherPools. `slices` are those that may concern the node.
+def gathered(seen: Mapping[PoolID, list[ResourceSlice]], whole: Whole) -> list[Pool]:
+    """GatherPools, of the slices that concern a node."""
+    return in_order(pool for id_, found in seen.items() if (pool := judged(id_, found, whole)) is not None)
 
-    The pools come in the order in which devices are tried: by driver and name, those with binding conditions last.
-    Raises AllocationError, which ends the attempt.
-    """
-    seen = concerning(slices, node)
-    pools = [pool for id_, found in seen.items() if (pool := _judged(id_, found, whole)) is not None]
+
+def in_order(pools: Iterable[Pool]) -> list[Pool]:
+    """The order in which devices are tried: by driver and name, those with binding conditions last."""
     return sorted(pools, key=lambda pool: (_has_binding_conditions(pool), pool.id))
 
 
@@ -74,7 +73,7 @@ def concerning(slices: Iterable[ResourceSlice], node: Node) -> dict[PoolID, list
     seen: dict[PoolID, list[ResourceSlice]] = {}
     for item in slices:
         if _concerns(item, node):
-            _add(seen, item)
+            add_slice(seen, item)
     return seen
 
 
@@ -100,7 +99,7 @@ def _concerns(item: ResourceSlice, node: Node) -> bool:
     return False
 
 
-def _add(seen: dict[PoolID, list[ResourceSlice]], item: ResourceSlice) -> None:
+def add_slice(seen: dict[PoolID, list[ResourceSlice]], item: ResourceSlice) -> None:
     """addSlice: a newer generation replaces what was seen, an older one is ignored."""
     id_ = PoolID(item.spec.driver, item.spec.pool.name)
     known = seen.get(id_)
@@ -111,7 +110,7 @@ def _add(seen: dict[PoolID, list[ResourceSlice]], item: ResourceSlice) -> None:
         known.append(item)
 
 
-def _judged(id_: PoolID, found: list[ResourceSlice], whole: Whole) -> Pool | None:
+def judged(id_: PoolID, found: list[ResourceSlice], whole: Whole) -> Pool | None:
     """One pool, None if a newer generation of it is elsewhere."""
     found.sort(key=lambda s: s.name)
     expected = found[0].spec.pool.resource_slice_count

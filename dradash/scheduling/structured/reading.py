@@ -58,30 +58,33 @@ def _read_by_selector(selector: DeviceSelector) -> frozenset[Read]:
         return frozenset()  # it is the same error for every device
 
 
-def seen(driver: str, device: Device, reading: Reading) -> Hashable:
-    """What the search sees of the device, but for its name and for what is taken of it."""
-    whole_capacity = reading.amounts or device.allow_multiple_allocations
+def plain_seen(driver: str, device: Device) -> Hashable:
+    """What every request sees of the device, whatever it asks for."""
     return (
         # Which value it is is in the error's words.
         is_readable(device) or (driver, msgspec.json.encode(device.attributes), msgspec.json.encode(device.capacity)),
         device.allow_multiple_allocations,
         device.taints,
         device.binding_conditions,
-        values_seen(driver, device, reading.values),
-        tuple(_attribute(driver, device, *name.split("/", 1)) for name in sorted(reading.matched) if "/" in name),
-        msgspec.json.encode(device.capacity, order="sorted") if whole_capacity else b"",
+        capacity_seen(driver, device) if device.allow_multiple_allocations else b"",
+        msgspec.json.encode(device.consumes_counters) if device.consumes_counters else b"",
     )
+
+
+def capacity_seen(_driver: str, device: Device) -> Hashable:
+    return msgspec.json.encode(device.capacity, order="sorted")
 
 
 def is_readable(device: Device) -> bool:
     """Whether selectors can be asked about the device: one value that cannot be read spoils them all."""
-    return all(_is_value(a) for a in device.attributes.values()) and all(
-        _is_amount(str(c.value)) for c in device.capacity.values()
-    )
+    for attribute in device.attributes.values():
+        if attribute.string_value is None and not _is_value(attribute):
+            return False
+    return not device.capacity or all(_is_amount(str(c.value)) for c in device.capacity.values())
 
 
 def _is_value(attribute: DeviceAttribute) -> bool:
-    if attribute.string_value is not None or attribute.int_value is not None or attribute.bool_value is not None:
+    if attribute.int_value is not None or attribute.bool_value is not None:
         return True
     return attribute.version_value is not None and _is_version(attribute.version_value)
 
@@ -105,10 +108,10 @@ def _is_amount(text: str) -> bool:
 
 
 def values_seen(driver: str, device: Device, values: frozenset[Read]) -> tuple[Hashable, ...]:
-    return tuple(_value(driver, device, read) for read in sorted(values))
+    return tuple([value_seen(driver, device, read) for read in sorted(values)])
 
 
-def _value(driver: str, device: Device, read: Read) -> Hashable:
+def value_seen(driver: str, device: Device, read: Read) -> Hashable:
     if read.name and read.of == "attributes":
         return _attribute(driver, device, read.domain, read.name)
     held = device.attributes if read.of == "attributes" else device.capacity

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Final
 
 from dradash.kinds.deviceclaim import ALL, MAX_RESULTS, ResourceClaim
 from dradash.scheduling.structured import capacity
@@ -23,30 +23,13 @@ from dradash.scheduling.structured.devices import (
     add_capacity,
     remove_capacity,
 )
+from dradash.scheduling.structured.hopeless import is_hopeless
 from dradash.scheduling.structured.pools import Pool
 from dradash.scheduling.structured.requests import Candidate, RequestData, RequestKey, is_refused_by_taint
 from dradash.scheduling.structured.selection import Selection
+from dradash.scheduling.structured.wanted import Hopeless, SearchCut, TooManyResults, Wanted
 
-
-class SearchCut(Exception):
-    """The search was given up; there may be a solution."""
-
-
-class TooManyResults(Exception):
-    """errAllocationResultMaxSizeExceeded: a claim would get more devices than it may; other choices may need fewer."""
-
-
-class Wanted(NamedTuple):
-    """deviceIndices: the next device that is looked for."""
-
-    claim: int
-    request: int = 0
-    sub_request: int = 0
-    device: int = 0
-
-    @property
-    def key(self) -> RequestKey:
-        return RequestKey(self.claim, self.request, self.sub_request)
+COUNTS_AFTER: Final = (300, 3_000, 30_000)  # steps after which it is counted whether there can be a solution
 
 
 class Search:
@@ -78,9 +61,10 @@ class Search:
         self._data = data
         self._constraints = constraints
         self._state = state
-        self._counters = ConsumedCounters(available)
+        self._counters, self._available = ConsumedCounters(available), available
         self._selection = selection
         self._steps = steps
+        self._counts_at = frozenset(steps - after for after in COUNTS_AFTER)
         # Which claims of this search hold a device alone, and what they take of devices that are shared.
         self._holders: dict[DeviceID, set[int]] = {}
         self._taking: dict[DeviceID, Capacities] = {}
@@ -90,6 +74,8 @@ class Search:
         """Whether there is a solution, then in `results`. Raises AllocationError, TooManyResults or SearchCut."""
         try:
             return self._next(Wanted(0), in_sub_request=False, start=0)
+        except Hopeless:
+            return False
         except RecursionError:
             raise SearchCut from None
 
@@ -97,6 +83,8 @@ class Search:
         self._steps -= 1
         if self._steps < 0:
             raise SearchCut
+        if self._steps in self._counts_at and self._is_hopeless():
+            raise Hopeless
         if wanted.claim >= len(self._claims):
             return True
         if wanted.request >= len(self._claims[wanted.claim].spec.devices.requests):
@@ -117,6 +105,20 @@ class Search:
         if data.request.mode == ALL:
             return self._take_all(wanted, data, in_sub_request=in_sub_request)
         return self._take_any(wanted, data, in_sub_request=in_sub_request, start=start)
+
+    def _is_hopeless(self) -> bool:
+        return is_hopeless(
+            self._claims, self._data, self._constraints, self._candidates, self._can_be_had, self._available
+        )
+
+    def _can_be_had(self, key: RequestKey, data: RequestData, candidate: Candidate) -> bool:
+        """Before anything was taken. Raises AllocationError."""
+        if candidate.id in self._state.devices and not data.request.admin_access:
+            return False
+        if not self._selection.selectable(key, data, candidate, self._names[key.claim]):
+            return False
+        taken = self._state.capacity.get(candidate.id, {})
+        return capacity.fits(taken, {}, data.request.capacity, candidate.device.capacity)
 
     def _first_available(self, wanted: Wanted) -> bool:
         """One subrequest after the other; too many results only if that is true of each."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from dradash.sim.scenarios import small, structured
+from dradash.sim.scenarios import devicefaults, devicerequests, generations, small, structured
 from dradash.sim.scenarios.demo import demo, faults
 from dradash.sim.scenarios.large import large
 from dradash.sim.scenarios.model import Scenario
@@ -40,6 +40,32 @@ _SCENARIOS: Final[dict[str, tuple[str, Callable[[int], Scenario]]]] = {
     "structured-binding-conditions": ("devices that are attached before binding", structured.binding_conditions),
     "structured-partitions": ("partitions of a device that share its counters", structured.partitions),
     "structured-prepare-fails": ("a driver that cannot prepare the device of a bound pod", structured.prepare_fails),
+    "structured-unprepare-fails": (
+        "a driver that cannot unprepare what a finished pod had",
+        devicefaults.unprepare_fails,
+    ),
+    "structured-shared-capacity": (
+        "pods that share the memory of one GPU, in steps of a request policy",
+        devicerequests.shared_capacity,
+    ),
+    "structured-admin-access": (
+        "an administrator's pod gets devices in use, another one's namespace has lost the label",
+        devicerequests.admin_access,
+    ),
+    "structured-constraints-clash": (
+        "devices that must have an attribute in common or not, and cannot",
+        devicerequests.constraints_clash,
+    ),
+    "structured-evicted": ("a NoExecute taint: at once, tolerated for a while, tolerated", devicefaults.evicted),
+    "structured-binding-fails": ("devices that the fabric cannot attach", devicefaults.binding_fails),
+    "structured-reserved-for-full": ("256 pods share a claim, and one more wants it", devicefaults.reserved_for_full),
+    "structured-device-vanishes": ("a device in use that is published no more", devicefaults.device_vanishes),
+    "structured-allocated-twice": ("one device in two allocations", devicefaults.allocated_twice),
+    "structured-invalid-pool": (
+        "a device name twice in a pool, and a new generation that is not complete",
+        devicefaults.invalid_pool,
+    ),
+    "both-generations": ("claims of v1alpha2 and of v1 in one cluster, and a pod that has both", generations.both),
     "large": ("5,000 nodes, 12 classes, hundreds of pods", large),
     "faults": ("the demo, with an API server that drops watches and refuses requests", faults),
 }

@@ -36,26 +36,27 @@ def device_class(name: str, *expressions: str) -> Object:
     return {"apiVersion": DRA, "kind": "DeviceClass", "metadata": {"name": name}, "spec": spec}
 
 
-def asked(class_name: str, *expressions: str, count: int = 1, tolerates: Sequence[str] = ()) -> Object:
-    """What a request asks for; tolerates: keys of taints."""
-    made: Object = {"deviceClassName": class_name, "count": count, **_selectors(expressions)}
+def asked(class_name: str, *expressions: str, count: int = 1, tolerates: Sequence[str] = (), **more: Any) -> Object:
+    """What a request asks for; tolerates: keys of taints; more: other fields, as the API names them."""
+    made: Object = {"deviceClassName": class_name, "count": count, **_selectors(expressions), **more}
     if tolerates:
         made["tolerations"] = [{"key": key, "operator": "Exists"} for key in tolerates]
     return made
 
 
-def exactly(name: str, class_name: str, *expressions: str, count: int = 1, tolerates: Sequence[str] = ()) -> Object:
-    return {"name": name, "exactly": asked(class_name, *expressions, count=count, tolerates=tolerates)}
+def exactly(name: str, class_name: str, *expressions: str, **more: Any) -> Object:
+    return {"name": name, "exactly": asked(class_name, *expressions, **more)}
 
 
 def first_available(name: str, alternatives: Mapping[str, Object]) -> Object:
     return {"name": name, "firstAvailable": [{"name": n, **a} for n, a in alternatives.items()]}
 
 
-def device_claim(ns: str, name: str, *requests: Object, match: str = "") -> Object:
-    """match: the attribute that all devices must have in common."""
+def device_claim(ns: str, name: str, *requests: Object, match: str = "", distinct: str = "") -> Object:
+    """match, distinct: the attribute that all devices must have in common, or each with a value of its own."""
     metadata = {"name": name, "namespace": ns}
-    return {"apiVersion": DRA, "kind": "ResourceClaim", "metadata": metadata, "spec": _spec(requests, match)}
+    spec = _spec(requests, match, distinct)
+    return {"apiVersion": DRA, "kind": "ResourceClaim", "metadata": metadata, "spec": spec}
 
 
 def device_template(ns: str, name: str, *requests: Object, match: str = "") -> Object:
@@ -64,9 +65,11 @@ def device_template(ns: str, name: str, *requests: Object, match: str = "") -> O
     return {"apiVersion": DRA, "kind": "ResourceClaimTemplate", "metadata": metadata, "spec": spec}
 
 
-def _spec(requests: Sequence[Object], match: str) -> Object:
+def _spec(requests: Sequence[Object], match: str, distinct: str = "") -> Object:
     devices: Object = {"requests": list(requests)}
-    return {"devices": devices | ({"constraints": [{"matchAttribute": match}]} if match else {})}
+    constraints = [{"matchAttribute": match}] if match else []
+    constraints += [{"distinctAttribute": distinct}] if distinct else []
+    return {"devices": devices | ({"constraints": constraints} if constraints else {})}
 
 
 def device_pod(

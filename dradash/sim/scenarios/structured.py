@@ -35,7 +35,7 @@ def model_is(*names: str) -> str:
     return f'device.attributes["{DRIVER}"].model in [{listed}]'
 
 
-def _devices(item: Node, taints: tuple[dict[str, str], ...] = ()) -> list[Object] | None:
+def gpus(item: Node, taints: tuple[dict[str, str], ...] = ()) -> list[Object] | None:
     model = item.metadata.labels.get(MODEL, "")
     if not model:
         return None
@@ -45,7 +45,7 @@ def _devices(item: Node, taints: tuple[dict[str, str], ...] = ()) -> list[Object
     ]
 
 
-GPUS: Final = Publisher(driver=DRIVER, devices=_devices)
+GPUS: Final = Publisher(driver=DRIVER, devices=gpus)
 
 
 def world(*more: Object) -> tuple[Object, ...]:
@@ -58,11 +58,11 @@ def world(*more: Object) -> tuple[Object, ...]:
 GPU_CLASS: Final = device_class(CLASS, f'device.driver == "{DRIVER}"')
 
 
-def _scenario(*objects: Object, script: tuple[Step, ...], publisher: Publisher = GPUS) -> Scenario:
+def scenario(*objects: Object, script: tuple[Step, ...], publisher: Publisher = GPUS) -> Scenario:
     return Scenario(objects=world(*objects), versions=VERSIONS, publishers=(publisher,), script=script)
 
 
-def _pod_at(at: float, name: str, **claims: str) -> Step:
+def pod_at(at: float, name: str, **claims: str) -> Step:
     return Step(at, create(device_pod("team-a", name, claims=claims)))
 
 
@@ -85,7 +85,7 @@ def single(_seed: int) -> Scenario:
         objects=world(GPU_CLASS, template, pair, made),
         versions=VERSIONS,
         publishers=(GPUS,),
-        script=(_pod_at(0.5, "train-0", gpu="gpu-1"),),
+        script=(pod_at(0.5, "train-0", gpu="gpu-1"),),
         streams=streams,
     )
 
@@ -94,8 +94,8 @@ def selector_matches_nothing(_seed: int) -> Scenario:
     """The claim asks for a model that no node has, another one misspells an attribute."""
     wrong = device_claim("team-a", "b200", exactly("gpu", CLASS, model_is("b200")))
     typo = device_claim("team-a", "typo", exactly("gpu", CLASS, f'device.attributes["{DRIVER}"].modle == "h100"'))
-    return _scenario(
-        GPU_CLASS, wrong, typo, script=(_pod_at(0.5, "wants-b200", gpu="b200"), _pod_at(1.0, "misspelt", gpu="typo"))
+    return scenario(
+        GPU_CLASS, wrong, typo, script=(pod_at(0.5, "wants-b200", gpu="b200"), pod_at(1.0, "misspelt", gpu="typo"))
     )
 
 
@@ -106,13 +106,13 @@ def all_in_use(_seed: int) -> Scenario:
         *(device_claim("team-a", f"h100-{i}", every) for i in range(2)),
         device_claim("team-a", "h100-2", exactly("gpu", CLASS, model_is("h100"))),
     )
-    return _scenario(
+    return scenario(
         GPU_CLASS,
         *claims,
         script=(
-            _pod_at(1.0, "first", gpu="h100-0"),
-            _pod_at(1.5, "second", gpu="h100-1"),
-            _pod_at(5.0, "third", gpu="h100-2"),
+            pod_at(1.0, "first", gpu="h100-0"),
+            pod_at(1.5, "second", gpu="h100-1"),
+            pod_at(5.0, "third", gpu="h100-2"),
             Step(35.0, delete("pods", "first", "team-a")),
         ),
     )
@@ -125,12 +125,12 @@ def tainted(_seed: int) -> Scenario:
         device_claim("team-a", "careful", exactly("gpu", CLASS)),
         device_claim("team-a", "brave", exactly("gpu", CLASS, tolerates=(key,))),
     )
-    publisher = Publisher(driver=DRIVER, devices=lambda item: _devices(item, (BROKEN,)))
-    return _scenario(
+    publisher = Publisher(driver=DRIVER, devices=lambda item: gpus(item, (BROKEN,)))
+    return scenario(
         GPU_CLASS,
         *claims,
         publisher=publisher,
-        script=(_pod_at(0.5, "careful", gpu="careful"), _pod_at(1.0, "brave", gpu="brave")),
+        script=(pod_at(0.5, "careful", gpu="careful"), pod_at(1.0, "brave", gpu="brave")),
     )
 
 
@@ -184,19 +184,19 @@ def incomplete_pool(_seed: int) -> Scenario:
         device_claim("team-a", "one", exactly("gpu", CLASS, model_is("h100"))),
         device_claim("team-a", "other", exactly("gpu", CLASS, model_is("a100"))),
     )
-    publisher = Publisher(driver=DRIVER, devices=_devices, slices={"node-2": 2, "node-3": 2})
-    return _scenario(
+    publisher = Publisher(driver=DRIVER, devices=gpus, slices={"node-2": 2, "node-3": 2})
+    return scenario(
         GPU_CLASS,
         *claims,
         publisher=publisher,
-        script=(_pod_at(0.5, "waits", gpu="one"), _pod_at(1.0, "runs", gpu="other")),
+        script=(pod_at(0.5, "waits", gpu="one"), pod_at(1.0, "runs", gpu="other")),
     )
 
 
 def class_missing(_seed: int) -> Scenario:
     """The class comes after half a minute."""
     made = device_claim("team-a", "gpu-1", exactly("gpu", CLASS))
-    return _scenario(made, script=(_pod_at(0.5, "train-0", gpu="gpu-1"), Step(30.0, create(GPU_CLASS))))
+    return scenario(made, script=(pod_at(0.5, "train-0", gpu="gpu-1"), Step(30.0, create(GPU_CLASS))))
 
 
 def prioritized(_seed: int) -> Scenario:
@@ -210,8 +210,8 @@ def prioritized(_seed: int) -> Scenario:
         },
     )
     claims = tuple(device_claim("team-a", f"gpu-{i}", wanted) for i in range(5))
-    script = tuple(_pod_at(0.5 + i, f"train-{i}", gpu=f"gpu-{i}") for i in range(5))
-    return _scenario(GPU_CLASS, *claims, script=script)
+    script = tuple(pod_at(0.5 + i, f"train-{i}", gpu=f"gpu-{i}") for i in range(5))
+    return scenario(GPU_CLASS, *claims, script=script)
 
 
 def extended_resource(_seed: int) -> Scenario:
@@ -224,14 +224,14 @@ def extended_resource(_seed: int) -> Scenario:
         made["spec"]["containers"][0]["resources"] = {"requests": {"example.com/gpu": "1"}}
         return made
 
-    return _scenario(behind, script=tuple(Step(0.5 + i, create(asking(f"train-{i}"))) for i in range(9)))
+    return scenario(behind, script=tuple(Step(0.5 + i, create(asking(f"train-{i}"))) for i in range(9)))
 
 
 def binding_conditions(_seed: int) -> Scenario:
     """Devices that a fabric attaches to the node before the pod is bound: one is attached, the other one never."""
 
     def devices(item: Node) -> list[Object] | None:
-        made = _devices(item)
+        made = gpus(item)
         for each in made or ():
             each |= {"bindsToNode": True, "bindingConditions": [ATTACHED], "bindingFailureConditions": ["Failed"]}
         return made
@@ -243,11 +243,11 @@ def binding_conditions(_seed: int) -> Scenario:
     publisher = Publisher(
         driver=DRIVER, devices=devices, attaches=lambda result: 3.0 if result.pool in ("node-0", "node-1") else None
     )
-    return _scenario(
+    return scenario(
         GPU_CLASS,
         *claims,
         publisher=publisher,
-        script=(_pod_at(0.5, "attached", gpu="quick"), _pod_at(1.0, "waits", gpu="never")),
+        script=(pod_at(0.5, "attached", gpu="quick"), pod_at(1.0, "waits", gpu="never")),
     )
 
 
@@ -268,12 +268,12 @@ def partitions(_seed: int) -> Scenario:
     publisher = Publisher(driver=DRIVER, devices=devices, shared_counters=counters)
     half = f'device.attributes["{DRIVER}"].profile == "half"'
     claims = tuple(device_claim("team-a", f"half-{i}", exactly("gpu", CLASS, half)) for i in range(3))
-    script = tuple(_pod_at(0.5 + i, f"train-{i}", gpu=f"half-{i}") for i in range(3))
-    return _scenario(GPU_CLASS, *claims, publisher=publisher, script=script)
+    script = tuple(pod_at(0.5 + i, f"train-{i}", gpu=f"half-{i}") for i in range(3))
+    return scenario(GPU_CLASS, *claims, publisher=publisher, script=script)
 
 
 def prepare_fails(_seed: int) -> Scenario:
     """The pod is bound, and the driver cannot prepare its GPU."""
     made = device_claim("team-a", "gpu-1", exactly("gpu", CLASS))
-    publisher = Publisher(driver=DRIVER, devices=_devices, fails=True)
-    return _scenario(GPU_CLASS, made, publisher=publisher, script=(_pod_at(0.5, "train-0", gpu="gpu-1"),))
+    publisher = Publisher(driver=DRIVER, devices=gpus, fails=True)
+    return scenario(GPU_CLASS, made, publisher=publisher, script=(pod_at(0.5, "train-0", gpu="gpu-1"),))
