@@ -44,6 +44,7 @@ KINDS: Final = {
     "turn": "one move of a negotiation or in the life of a claim: `kind` of a turn",
     "deviceStage": "a stage of the funnel of devices: `stage` of a pod's devices; the remedy is for when none is left",
     "deviceHint": "what would make the devices suffice: `kind` of a pod's `hints` about devices",
+    "taintFate": "what a taint on devices would do: `fate` of claims and pods",
     "queueingHint": "whether a change is worth another attempt: `hint` of a verdict",
     "watch": "how a kind is watched: `state` of health, label `state` of `dradash_informer_state`",
 }
@@ -70,6 +71,7 @@ _STATES: Final[tuple[tuple[str, str, states.Rows], ...]] = (
     ("turn", "dradash", states.TURNS),
     ("deviceStage", "dradash", states.DEVICE_STAGES),
     ("deviceHint", "dradash", states.DEVICE_HINTS),
+    ("taintFate", "dradash", states.TAINT_FATES),
     ("queueingHint", "scheduler", states.QUEUEING_HINTS),
     ("watch", "dradash", states.WATCHES),
 )

@@ -145,6 +145,21 @@ ACTORS: Final[Rows] = (
     ("nobody", "Nobody needs to act, or nobody is known who could.", NOTHING),
 )
 
+TAINT_FATES: Final[Rows] = (
+    (
+        "evicted",
+        "A taint of effect NoExecute is not tolerated: the pods are deleted at once.",
+        "Move the pods first, or tolerate the taint with effect NoExecute in the claim's request.",
+    ),
+    (
+        "evicted later",
+        "The allocation tolerates the taint for some seconds: then the pods are deleted.",
+        "Move the pods in that time.",
+    ),
+    ("tolerated", "The allocation tolerates the taint for ever: the pods stay.", NOTHING),
+    ("kept", "The taint's effect evicts nobody, or the pod is none that is evicted.", NOTHING),
+)
+
 QUEUEING_HINTS: Final[Rows] = (
     ("Queue", "The change makes the scheduler try the pod again.", NOTHING),
     ("QueueSkip", "The change does not make the scheduler try the pod again.", NOTHING),

@@ -32,7 +32,7 @@ from dradash.scheduling.doctor.rules import RULES
 from dradash.scheduling.generation import Generation
 from dradash.scheduling.reasons import OTHER, REASONS, code_of, codes_of
 from dradash.scheduling.status import Code, Status
-from dradash.scheduling.structured import fates
+from dradash.scheduling.structured import fates, taintpreview
 from dradash.scheduling.structured import hints as structured_hints
 from dradash.scheduling.verdict import Outcome, StepState
 from dradash.web.presenters.poddevices import KINDS as HINTS
@@ -145,6 +145,7 @@ SHOWN: dict[type[enum.StrEnum], tuple[str, set[str]]] = {
     awaiting.Stage: ("negotiation", {talks.BOUND, talks.ENDING}),
     TurnKind: ("turn", set()),
     fates.Stage: ("deviceStage", set()),
+    taintpreview.Fate: ("taintFate", set()),
     classic_hints.Hint: ("queueingHint", set()),
     structured_hints.Hint: ("queueingHint", set()),
     Sign: ("", set()),
