@@ -194,6 +194,8 @@ def _device_of_key(key: str) -> str:
 
 
 _PAGES: Final = {
+    "pools": _pool_of_key,
+    "devices": _device_of_key,
     "pods": pod_href,
     "verdicts": pod_href,
     "podschedulingcontexts": negotiation_href,
@@ -202,8 +204,6 @@ _PAGES: Final = {
     "resourceclasses": class_href,
     "deviceclasses": device_class_href,
     "resourceslices": slice_href,
-    "pools": _pool_of_key,
-    "devices": _device_of_key,
 }
 
 
