@@ -216,6 +216,8 @@ def _device_of_key(key: str) -> str:
 
 
 _PAGES: Final = {
+    "pools": _pool_of_key,
+    "devices": _device_of_key,
     "pods": pod_href,
     "verdicts": pod_href,
     "podschedulingcontexts": negotiation_href,
@@ -225,8 +227,6 @@ _PAGES: Final = {
     "deviceclasses": device_class_href,
     "resourceslices": slice_href,
     "devicetaintrules": taint_rule_href,
-    "pools": _pool_of_key,
-    "devices": _device_of_key,
 }
 
 
