@@ -118,7 +118,7 @@ def test_a_message_with_absurd_numbers_is_text_like_any_other() -> None:
     ("message", "whole"),
     [
         ('running "DynamicResources" filter plugin: claim ml/c: selector #0: CEL runtime error: no such key: x', None),
-        ('running "DynamicResources" filter plugin: claim ml/c: CEL compile error: ERROR: <input>:1:1:\n | a b\n | ^.', None),
+        ('running "DynamicResources" filter plugin: claim ml/c: CEL compile error: ERROR: <input>:1:1:\n | a\n.', None),
         (
             "0/3 nodes are available: 3 request r: device class a, CEL compile error: b does not exist. "
             "preemption: 0/3 nodes are available: 3 Preemption is not helpful.",
