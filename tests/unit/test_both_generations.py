@@ -143,7 +143,7 @@ def test_a_claim_shows_what_it_asks_for_and_the_devices_that_it_got() -> None:
     assert gpu.selectors == ('device.attributes["gpu.example.com"].model == "a100"',)
     first, second = view.requested.devices
     assert (first.device, first.exists, first.attributes) == ("gpu-0", True, (("model", "a100"),))
-    assert first.shared_with == (("ml/other", "/ns/ml/claims/other"),)
+    assert [(s.claim, s.href, s.pods) for s in first.shared_with] == [("ml/other", "/ns/ml/claims/other", ())]
     assert (second.driver, second.exists) == ("nic.example.com", False)
     assert view.flags == ("allocated", "reserved")
 

@@ -7,15 +7,14 @@ from typing import Final
 
 import msgspec
 
-from dradash.kinds import deviceclaim
 from dradash.reader.world import World
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.structured import ledger
 from dradash.scheduling.structured.devices import DeviceID
 from dradash.scheduling.structured.ledger import CounterUse, PoolState, Published
 from dradash.scheduling.structured.ledgerpages import Found, Wanted
-from dradash.web.presenters.deviceclaim import attributes_of, device_taint_text
-from dradash.web.presenters.words import Chip, claim_href, device_href, node_href, pod_href, pool_href, row_id
+from dradash.web.presenters.deviceclaim import attributes_of, device_taint_text, pod_of
+from dradash.web.presenters.words import Chip, claim_href, device_href, node_href, pool_href, row_id
 
 HOLDERS: Final = 5  # of one device that a row names
 ATTRIBUTES: Final = 4
@@ -107,12 +106,7 @@ def holder(cluster: Cluster, key: str) -> Holder:
         return Holder(key, claim_href(key), (), "")
     allocation = claim.status.allocation
     since = allocation.allocation_timestamp if allocation else None
-    return Holder(key, claim_href(key), tuple(_pod(cluster, r) for r in claim.status.reserved_for), since or "")
-
-
-def _pod(cluster: Cluster, ref: deviceclaim.ConsumerReference) -> tuple[str, str]:
-    key = cluster.pods_by_uid.get(ref.uid)
-    return ref.name, pod_href(key) if key else ""
+    return Holder(key, claim_href(key), tuple(pod_of(r, cluster) for r in claim.status.reserved_for), since or "")
 
 
 def nodes_of(one: Published) -> tuple[tuple[tuple[str, str], ...], str]:

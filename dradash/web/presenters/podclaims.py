@@ -1,0 +1,111 @@
+"""The claims of a pod on its page: what they ask for, and what they got."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from dradash.kinds import deviceclaim
+from dradash.kinds.pod import Pod, PodResourceClaim
+from dradash.reader.world import World
+from dradash.scheduling.claimfacts import AnyClaim, claims_of, classes_in, drivers_in_charge, flags_of, state_of
+from dradash.scheduling.claimrefs import extended_claim
+from dradash.scheduling.classic.claims import no_claim
+from dradash.scheduling.classic.claimstate import ClaimState
+from dradash.scheduling.cluster import Cluster
+from dradash.scheduling.structured.extended import SPECIAL_NAME, classes_behind, pod_requests
+from dradash.scheduling.verdict import Verdict
+from dradash.web.presenters.claim import AllocationView, allocation_view
+from dradash.web.presenters.claims import ClassLink, Consumer, class_links, consumers
+from dradash.web.presenters.deviceclaim import ChosenDevice, chosen_devices
+from dradash.web.presenters.words import Chip, claim_chip, claim_href, device_class_href
+
+DONE: Final = Chip("Deleted", "idle", "trash", "The pod has ended, and its claim was deleted: this is its last state")
+
+
+class ClaimCard(msgspec.Struct, frozen=True):
+    """One entry of pod.spec.resourceClaims with the claim behind it, or the claim for its extended resources.
+
+    asks: those resources, each with its amount. devices: that were chosen, with structured parameters.
+    """
+
+    name: str
+    claim: str  # the ResourceClaim's name, "" when not known yet
+    href: str
+    template: str
+    chip: Chip
+    flags: tuple[str, ...]
+    classes: tuple[ClassLink, ...]
+    drivers: tuple[str, ...]
+    allocation: AllocationView | None
+    reserved: tuple[Consumer, ...]
+    key: str  # namespace/name of the claim
+    asks: tuple[str, ...] = ()
+    devices: tuple[ChosenDevice, ...] = ()
+
+
+def cards(world: World, pod: Pod, verdict: Verdict | None, left: Mapping[str, AnyClaim]) -> tuple[ClaimCard, ...]:
+    """In the pod's own order. left: by the pod's name for it, the last state of a claim that went."""
+    generated = {s.name: s.resource_claim_name for s in pod.status.resource_claim_statuses}
+    judged = {c.name: c for c in verdict.claims} if verdict else {}
+    found = []
+    for entry in pod.spec.resource_claims:
+        ref = judged.get(entry.name)
+        name = entry.claim_name or generated.get(entry.name) or (ref.claim if ref else "") or ""
+        driver = ref.driver if ref else ""
+        found.append(_card(world, pod, entry, name, driver, left.get(entry.name)))
+    special = _extended_card(world, pod)
+    return (*found, special) if special is not None else tuple(found)
+
+
+def _card(world: World, pod: Pod, entry: PodResourceClaim, name: str, driver: str, left: AnyClaim | None) -> ClaimCard:
+    """name: of the claim, "" where it is not known. driver: of the verdict."""
+    key = f"{pod.namespace}/{name}" if name else ""
+    there = claims_of(world.cluster).get(key)
+    claim = there or left
+    state = claim_chip(state_of(claim) if claim else no_claim(key, world.cluster))
+    return ClaimCard(
+        name=entry.name,
+        claim=name,
+        href=claim_href(key) if key else "",
+        template=entry.template_name or "",
+        chip=DONE if claim and not there else state,
+        flags=flags_of(there) if there else (),
+        classes=class_links(claim, world.cluster) if claim else (),
+        drivers=drivers_in_charge(claim, world.cluster) if claim else classes_in(driver),
+        allocation=allocation_view(claim, world.cluster) if claim else None,
+        reserved=consumers(claim, world.cluster) if claim else (),
+        key=key,
+        devices=_devices(there, world.cluster),
+    )
+
+
+def _extended_card(world: World, pod: Pod) -> ClaimCard | None:
+    """None for a pod that asks for no extended resource which a DeviceClass stands behind."""
+    cluster = world.cluster
+    claim, behind = extended_claim(pod, cluster), classes_behind(pod, cluster.device_classes)
+    if claim is None and not behind:
+        return None
+    amounts = pod_requests(pod)
+    links = tuple(ClassLink(c, device_class_href(c), exists=True) for c in dict.fromkeys(behind.values()))
+    return ClaimCard(
+        name=SPECIAL_NAME,
+        claim=claim.name if claim else "",
+        href=claim_href(claim.key) if claim else "",
+        template="",
+        chip=claim_chip(state_of(claim) if claim else ClaimState.PENDING),
+        flags=flags_of(claim) if claim else (),
+        classes=(class_links(claim, cluster) if claim else ()) or links,
+        drivers=drivers_in_charge(claim, cluster) if claim else (),
+        allocation=allocation_view(claim, cluster) if claim else None,
+        reserved=consumers(claim, cluster) if claim else (),
+        key=claim.key if claim else "",
+        devices=_devices(claim, cluster),
+        asks=tuple(f"{amounts[name]} {name}" for name in behind),
+    )
+
+
+def _devices(claim: AnyClaim | None, cluster: Cluster) -> tuple[ChosenDevice, ...]:
+    return chosen_devices(claim, cluster) if isinstance(claim, deviceclaim.ResourceClaim) else ()
