@@ -344,3 +344,11 @@ def test_configuration_says_whose_it_is_and_what_would_be_gathered(scene: Scene)
     page = get("/ns/ml/claims/new")
     assert "of the class tuned, for r, driver" in page
     assert "of the claim, for all requests, driver" in page
+
+
+def test_a_class_that_cannot_be_read_is_not_among_those_that_claims_miss(scene: Scene) -> None:
+    scene.put(make.device_class("absent") | {"spec": "nonsense"})
+    scene.look()
+    page = get("/deviceclasses")
+    assert "Claims name" not in page
+    assert "/deviceclasses/absent" in page.split("Malformed", 1)[1]

@@ -134,9 +134,7 @@ def present(world: World, query: Query, samples: Sequence[Sample]) -> DeviceClas
 def _missing(world: World) -> tuple[tuple[str, int], ...]:
     cluster = world.cluster
     named = cluster.claims_by_device_class
-    return tuple(
-        (name, len(named.members(name))) for name in sorted(named.groups()) if name not in cluster.device_classes
-    )
+    return tuple((name, len(named.members(name))) for name in sorted(named.groups()) if name not in cluster.raw[KIND])
 
 
 def _waiting(world: World) -> Counter[str]:
