@@ -162,6 +162,10 @@ def _address(section: str, id_: tuple[str, ...]) -> str:
     return f"/{section}/{quote(driver, '')}/{quote(pool)}" + "".join(f"/{quote(d, '')}" for d in device)
 
 
+def pool_url(driver: str, pool: str) -> str:
+    return ROOT + _address("pools", (driver, pool))
+
+
 def _pool_id(state: PoolState) -> tuple[str, str]:
     return state.id.driver, state.id.pool
 

@@ -127,9 +127,22 @@ def hold_of(inventory: Inventory, device: DeviceID) -> str:
 
 def taken_in(inventory: Inventory, state: PoolState) -> int:
     """How many of its devices are held, wholly or in part."""
-    driver, pool = state.id.driver, state.id.pool
-    held = inventory.held_devices
-    return sum(DeviceID(driver, pool, d.name) in held for s in state.slices for d in s.spec.devices)
+    known = inventory.of_taken.setdefault(state.id, {})
+    if "count" not in known:
+        driver, pool = state.id.driver, state.id.pool
+        held = inventory.held_devices
+        known["count"] = sum(DeviceID(driver, pool, d.name) in held for s in state.slices for d in s.spec.devices)
+    count: int = known["count"]
+    return count
+
+
+def tainted_in(inventory: Inventory, state: PoolState) -> int:
+    """How many of its devices have a taint."""
+    known = inventory.of_pool.setdefault(state.id, {})
+    if "tainted" not in known:
+        known["tainted"] = sum(bool(d.taints) for s in state.slices for d in s.spec.devices)
+    count: int = known["tainted"]
+    return count
 
 
 class CounterUse(msgspec.Struct, frozen=True):

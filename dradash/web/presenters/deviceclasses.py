@@ -32,13 +32,14 @@ PARAMS: Final = frozenset({"q", "sort", "page"})
 
 
 class DeviceClassRow(msgspec.Struct, frozen=True):
-    """left: devices of usable pools that the selectors leave; of: how many there are."""
+    """left: devices that the selectors leave, of all (`of`) in usable pools; free: of them, that no claim holds."""
 
     id: str
     name: str
     href: str
     selectors: tuple[Left, ...]
     left: int
+    free: int
     of: int
     error: str
     extended: str  # resource that pods may ask for instead of a claim
@@ -120,7 +121,7 @@ def present(world: World, query: Query, samples: Sequence[Sample]) -> DeviceClas
         columns=(
             heads[0],
             Column("Selectors"),
-            Column("Devices left", css="num"),
+            Column("Devices that match", css="num"),
             *heads[1:],
             Column("Waiting, over time"),
         ),
@@ -161,6 +162,7 @@ def _row(world: World, item: _Item, samples: Sequence[Sample]) -> DeviceClassRow
         href=device_class_href(item.name),
         selectors=tuple(left),
         left=left[-1].devices if left else seen,
+        free=matching.free(world.cluster.inventory, expressions(item.of)),
         of=seen,
         error=next((one.error for one in left if one.error), ""),
         extended=item.of.spec.extended_resource_name or "",

@@ -11,7 +11,7 @@ from dradash.kinds.resourceslice import Device
 from dradash.reader.world import World
 from dradash.scheduling.structured import ledger, ledgerpages
 from dradash.scheduling.structured.devices import DeviceID
-from dradash.scheduling.structured.ledgerpages import Wanted
+from dradash.scheduling.structured.ledgerpages import TAKEN, Wanted
 from dradash.scheduling.structured.pools import PoolID
 from dradash.web.presenters.deviceclaim import attributes_of, device_taint_text
 from dradash.web.presenters.inventory import HOLDS, Bar, DeviceRow, Holder, bars, device_row, holder, published
@@ -20,7 +20,7 @@ from dradash.web.presenters.words import Chip, device_href, slice_href
 
 PARAMS: Final = frozenset({"driver", "pool", "node", "state", "q", "page"})
 TAINTED: Final = "tainted"
-STATES: Final = {state: chip.text for state, chip in HOLDS.items()} | {TAINTED: "Tainted"}
+STATES: Final = {state: chip.text for state, chip in HOLDS.items()} | {TAKEN: "Held in any way", TAINTED: "Tainted"}
 MISSING: Final = Chip("Not published", "bad", "question", "No slice of its pool's newest generation has it")
 
 
@@ -73,7 +73,7 @@ def wanted_by(query: Query) -> Wanted:
         driver=query.get("driver"),
         pool=query.get("pool"),
         node=query.get("node"),
-        hold=state if state in HOLDS else "",
+        hold=state if state in (*HOLDS, TAKEN) else "",
         tainted=state == TAINTED,
         text=query.get("q").casefold(),
     )
