@@ -15,14 +15,14 @@ from dradash.api.endpoint import Endpoint, Listing, listed, projected
 from dradash.api.paging import Cursor, decode, encode
 from dradash.api.schemas import ROOT, Json, Ref, Rows, Shape, Total, page, ref, time_of, url
 from dradash.kinds.resourceslice import ResourceSlice
-from dradash.problems import BAD_CURSOR, NOT_FOUND, Refusal
+from dradash.problems import BAD_CURSOR, NOT_FOUND, NOT_KNOWN, Refusal
 from dradash.reader.world import World
 from dradash.scheduling.structured import ledger, ledgerpages
 from dradash.scheduling.structured.devices import DeviceID
 from dradash.scheduling.structured.ledger import CounterUse, PoolState, Published
 from dradash.scheduling.structured.ledgerpages import Place, Wanted
 from dradash.scheduling.structured.pools import PoolID
-from dradash.store.model import Change
+from dradash.store.model import Change, SyncState
 
 KIND: Final = "resourceslices"
 NAMED: Final = 20  # nodes, holders and pods that a row names
@@ -162,6 +162,14 @@ def _address(section: str, id_: tuple[str, ...]) -> str:
     return f"/{section}/{quote(driver, '')}/{quote(pool)}" + "".join(f"/{quote(d, '')}" for d in device)
 
 
+def _absent(world: World, words: str) -> Refusal:
+    """While slices cannot be read, nothing is called absent; a cluster that does not serve them has none."""
+    state = (world.sync.get(KIND) or SyncState(KIND)).state
+    if state in ("synced", "notServed"):
+        return Refusal(NOT_FOUND, words)
+    return Refusal(NOT_KNOWN, f"{words} as far as is known: {KIND} are {state}")
+
+
 def pool_url(driver: str, pool: str) -> str:
     return ROOT + _address("pools", (driver, pool))
 
@@ -206,7 +214,7 @@ def pool_detail(ask: Ask) -> Any:
         inventory = world.cluster.inventory
         state = ledger.state_of_pool(inventory, id_)
         if state is None:
-            raise Refusal(NOT_FOUND, f"no slice is of the pool {id_}")
+            raise _absent(world, f"no slice is of the pool {id_}")
         found = PoolDetail(
             pool=pool_row(state, world),
             duplicates=state.duplicates,
@@ -268,6 +276,9 @@ def slice_detail(ask: Ask) -> Any:
     with ask.world() as world:
         item, raw = world.cluster.inventory.slices.get(name), world.cluster.raw[KIND].get(name, b"{}")
     if item is None:
+        if not ask.history(KIND, name):
+            with ask.world() as world:
+                raise _absent(world, f"there is no ResourceSlice {name}, now or in the history")
         item, entry = ask.last(KIND, name)
         raw, gone = entry.object, entry.at
     with ask.world() as world:
@@ -354,7 +365,7 @@ def device_detail(ask: Ask) -> Any:
         one, state = ledger.find(inventory, id_), ledger.state_of_pool(inventory, PoolID(id_.driver, id_.pool))
         held = holders(id_, world)
         if one is None and not held:
-            raise Refusal(NOT_FOUND, f"no slice publishes the device {id_}, and no claim holds it")
+            raise _absent(world, f"no slice publishes the device {id_}, and no claim holds it")
         sets = {c.counter_set for c in one.device.consumes_counters} if one else set()
         uses = ledger.counters(inventory, state) if state and sets else []
         found = DeviceDetail(

@@ -24,6 +24,7 @@ from dradash.web.presenters.charts import Spark
 from dradash.web.presenters.classes import PodRow, StateCount, states, waiting_pods, waiting_spark
 from dradash.web.presenters.nodelist import pending_verdicts
 from dradash.web.presenters.query import Column, Pager, Query, Sorting, columns, page_of, sorted_by
+from dradash.web.presenters.status import can_tell
 from dradash.web.presenters.steps import as_yaml
 from dradash.web.presenters.words import device_class_href, row_id
 
@@ -48,6 +49,7 @@ class DeviceClassRow(msgspec.Struct, frozen=True):
     waiting: int
     waiting_href: str
     spark: Spark | None
+    slices_known: bool = True  # or seen at least once
 
     @property
     def none(self) -> bool:
@@ -171,6 +173,7 @@ def _row(world: World, item: _Item, samples: Sequence[Sample]) -> DeviceClassRow
         waiting=item.waiting,
         waiting_href="/pods?" + urlencode({"class": item.name}),
         spark=waiting_spark(samples, device_class(item.name)),
+        slices_known=bool(world.cluster.inventory.slices) or can_tell(world, "resourceslices"),
     )
 
 

@@ -16,11 +16,13 @@ from dradash.scheduling.structured.pools import PoolID
 from dradash.web.presenters.deviceclaim import attributes_of, device_taint_text
 from dradash.web.presenters.inventory import HOLDS, Bar, DeviceRow, Holder, bars, device_row, holder, published
 from dradash.web.presenters.query import ROWS, WALL_ROWS, Column, Option, Pager, Query, options
+from dradash.web.presenters.status import can_tell
 from dradash.web.presenters.words import Chip, device_href, slice_href
 
 PARAMS: Final = frozenset({"driver", "pool", "node", "state", "q", "page"})
 TAINTED: Final = "tainted"
 STATES: Final = {state: chip.text for state, chip in HOLDS.items()} | {TAKEN: "Held in any way", TAINTED: "Tainted"}
+NOT_KNOWN: Final = Chip("Not known", "idle", "question", "Slices cannot be read now: what the device is, is not known")
 MISSING: Final = Chip("Not published", "bad", "question", "No slice of its pool's newest generation has it")
 
 
@@ -146,7 +148,7 @@ def detail(world: World, id_: DeviceID) -> DeviceView | None:
         driver=id_.driver,
         pool=id_.pool,
         name=id_.device,
-        chip=row.chip if row else MISSING,
+        chip=row.chip if row else MISSING if can_tell(world, "resourceslices") else NOT_KNOWN,
         row=row,
         slice=one.slice.name if one else "",
         slice_href=slice_href(one.slice.name) if one else "",
