@@ -17,7 +17,7 @@ from dradash.cli.described import described
 from dradash.cli.style import Style
 from dradash.cli.tables import TABLES, cells, line, titles, widths
 
-GET_HELP: Final = "list pods, claims, negotiations or findings of a running dradash"
+GET_HELP: Final = "list pods, claims, negotiations, findings, devices and more of a running dradash"
 DESCRIBE_HELP: Final = "tell all about one pod"
 WATCH_HELP: Final = "list, then tell each change as it comes"
 DESCRIPTION: Final = """\
@@ -26,7 +26,7 @@ Exit status: 0, 1 when it refuses or there is no such thing, 2 when it cannot be
 output cannot be written."""
 URL: Final = "http://127.0.0.1:8000"
 _WATCHED: Final = ("pods", "claims", "negotiations")
-_OF_FINDINGS: Final = ("severity", "code")
+_NOT_WATCHED: Final = ("severity", "code", "pool")  # of findings and devices
 _RETRY: Final = 2.0  # seconds
 _GONE: Final = 410
 
@@ -53,21 +53,22 @@ def add_describe(parser: ArgumentParser) -> None:
 
 
 def _add_filters(parser: ArgumentParser, *, watched: bool = False) -> None:
-    """watched: without those that only findings take, which cannot be watched."""
+    """watched: without those that only findings and devices take, which cannot be watched."""
     parser.add_argument("-n", "--namespace", default="", metavar="NS", help="only this namespace (default: all)")
     parser.add_argument("-A", "--all-namespaces", action="store_true", help="all namespaces, which is the default")
     for name, text in (
         ("outcome", "only pods with this verdict; any: bound ones too"),
         ("reason", "only pods refused for this reason (a code)"),
-        ("state", "only claims or negotiations in this state"),
+        ("state", "only claims, negotiations, pools or devices in this state"),
         ("severity", "only findings of this severity"),
         ("code", "only findings with this code"),
-        ("class", "only with this ResourceClass"),
+        ("class", "only with this ResourceClass or DeviceClass"),
         ("who", "only pods for which this one must act next (driver, admin, ...; person: only a person can help)"),
         ("driver", "only with this driver"),
         ("node", "only with this node"),
+        ("pool", "only devices of this pool"),
     ):
-        if watched and name in _OF_FINDINGS:
+        if watched and name in _NOT_WATCHED:
             continue
         parser.add_argument(f"--{name}", dest=f"filter_{name}", default="", metavar=name.upper(), help=text)
     text = "only pods or negotiations that have waited for at least so long (90s, 15m, 2h)"
