@@ -352,3 +352,58 @@ def test_a_class_that_cannot_be_read_is_not_among_those_that_claims_miss(scene: 
     page = get("/deviceclasses")
     assert "Claims name" not in page
     assert "/deviceclasses/absent" in page.split("Malformed", 1)[1]
+
+
+def test_the_kubelets_word_on_the_health_of_devices_is_told(scene: Scene) -> None:
+    resources = [{"resourceID": "gpu.example.com/gpu=gpu-0", "health": "Unhealthy"}]
+    told = [{"name": "c", "allocatedResourcesStatus": [{"name": "claim:gpu/gpu", "resources": resources}]}]
+    scene.put(POD | {"status": {"phase": "Running", "containerStatuses": told}})
+    scene.look()
+    said = claims_of(get("/ns/ml/pods/train"))
+    assert "gpu.example.com/gpu=gpu-0" in said
+    assert "Unhealthy" in said
+    scene.put(POD | {"status": {"phase": "Running", "containerStatuses": [{"allocatedResourcesStatus": 7}]}})
+    scene.look()
+    assert "The kubelet says" not in get("/ns/ml/pods/train")
+
+
+def test_a_device_shows_what_its_driver_reports_of_it(scene: Scene) -> None:
+    ready = {"type": "Ready", "status": "False", "reason": "Hot", "message": EVIL, "lastTransitionTime": build.CREATED}
+    status = {"devices": [{"driver": make.DRIVER, "pool": "node-0", "device": "gpu-0", "conditions": [ready]}]}
+    scene.put(make.claim("one", "ml", devices=[make.result("gpu-0")], reserved_for=[POD], status=status))
+    scene.look()
+    page = get("/devices/gpu.example.com/node-0/gpu-0")
+    assert "<b>Ready</b>" in page
+    assert "Hot: &lt;b&gt;evil" in page
+    assert "Ready is False" in get("/devices?state=held")
+
+
+def test_capacity_of_a_pool_and_of_a_slice_is_summed_with_what_is_used(scene: Scene) -> None:
+    share = make.result("gpu-0", shareID="s1", consumedCapacity={"memory": "10Gi"})
+    more = make.resource_slice(make.device("gpu-2", capacity=MEMORY), pool="node-0", count=2, name="more")
+    scene.put(
+        make.claim("one", "ml", devices=[share]),
+        more,
+        NODE_SLICE | {"spec": NODE_SLICE["spec"] | {"pool": more["spec"]["pool"]}},
+    )
+    scene.look()
+    assert "10Gi of 80Gi used" in get("/pools/gpu.example.com/node-0")
+    assert "10Gi of 40Gi used" in get("/slices/local")
+    assert "2 of 2 are there" in get("/slices/local")
+
+
+@pytest.mark.usefixtures("scene")
+def test_a_slice_shows_its_counters_and_the_duplicates_of_its_pool() -> None:
+    assert "3 of 4 used" in get("/slices/rack-counters")
+    assert "3 of 4 used" not in get("/slices/rack-devices")
+    assert "more than one device is named" in get("/slices/twice")
+    assert "1 of 2 are there" in get("/slices/half")
+
+
+@pytest.mark.usefixtures("scene")
+def test_a_node_names_the_pools_that_reach_it_without_being_its_own() -> None:
+    page = get("/nodes/node-1")
+    said = page.split("Pools that reach it", 1)[1].split("</p>", 1)[0]
+    assert 'href="/pools/gpu.example.com/rack/a"' in said
+    assert "(1 of 1 held)" in said
+    assert said.count("<a ") == 1

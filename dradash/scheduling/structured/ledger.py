@@ -201,6 +201,29 @@ def capacities(inventory: Inventory, one: Published) -> list[CounterUse]:
     return found
 
 
+def capacities_of(inventory: Inventory, devices: Iterable[Published]) -> list[CounterUse]:
+    """The same of several devices together; a quantity that cannot be read leaves its name without a sum."""
+    totals: dict[str, list[Quantity]] = {}
+    wrong: dict[str, str] = {}
+    for one in devices:
+        whole, taken = one.id in inventory.taken.devices, inventory.taken.capacity.get(one.id, {})
+        for name, held in one.device.capacity.items():
+            try:
+                total = amount(held.value)
+            except AllocationError as error:
+                wrong[name] = str(error)
+                continue
+            sums = totals.setdefault(name, [_NONE, _NONE])
+            sums[0] = sums[0] + (total if whole else taken.get(name, _NONE))
+            sums[1] = sums[1] + total
+    return [
+        CounterUse("", name, "?", "?", 0.0, wrong[name])
+        if name in wrong
+        else CounterUse("", name, str(totals[name][0]), str(totals[name][1]), share_of(*totals[name]))
+        for name in sorted({*totals, *wrong})
+    ]
+
+
 def share_of(used: Quantity, total: Quantity) -> float:
     whole = total.as_approximate_float()
     return min(1.0, max(0.0, used.as_approximate_float() / whole)) if whole else 0.0

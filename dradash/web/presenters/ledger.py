@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from dradash.kinds.deviceclaim import Condition
 from dradash.kinds.resourceslice import Device
 from dradash.reader.world import World
 from dradash.scheduling.structured import ledger, ledgerpages
@@ -14,10 +15,20 @@ from dradash.scheduling.structured.devices import DeviceID
 from dradash.scheduling.structured.ledgerpages import TAKEN, Wanted
 from dradash.scheduling.structured.pools import PoolID
 from dradash.web.presenters.deviceclaim import attributes_of, device_taint_text
-from dradash.web.presenters.inventory import HOLDS, Bar, DeviceRow, Holder, bars, device_row, holder, published
+from dradash.web.presenters.inventory import (
+    HOLDS,
+    Bar,
+    DeviceRow,
+    Holder,
+    bars,
+    device_row,
+    holder,
+    published,
+    reported,
+)
 from dradash.web.presenters.query import ROWS, WALL_ROWS, Column, Option, Pager, Query, options
 from dradash.web.presenters.status import can_tell
-from dradash.web.presenters.words import Chip, device_href, slice_href
+from dradash.web.presenters.words import Chip, claim_href, cut, device_href, slice_href
 
 PARAMS: Final = frozenset({"driver", "pool", "node", "state", "q", "page"})
 TAINTED: Final = "tainted"
@@ -48,6 +59,17 @@ class TaintRow(msgspec.Struct, frozen=True):
     since: str
 
 
+class ConditionRow(msgspec.Struct, frozen=True):
+    """What the driver reports of the device for a claim."""
+
+    claim: str
+    claim_href: str
+    type: str
+    status: str
+    words: str
+    at: str
+
+
 class DeviceView(msgspec.Struct, frozen=True):
     """row: None for a device that claims hold and no slice publishes."""
 
@@ -64,6 +86,7 @@ class DeviceView(msgspec.Struct, frozen=True):
     consumes: tuple[str, ...]
     taints: tuple[TaintRow, ...]
     holders: tuple[Holder, ...]
+    conditions: tuple[ConditionRow, ...]
     shareable: bool
     binding: tuple[str, ...]
     href: str
@@ -162,7 +185,13 @@ def detail(world: World, id_: DeviceID) -> DeviceView | None:
         ),
         taints=tuple(TaintRow(device_taint_text(t), t.time_added or "") for t in device.taints),
         holders=tuple(holder(cluster, key) for key in holders),
+        conditions=tuple(_condition(key, c) for key, c in reported(cluster, id_, holders)),
         shareable=bool(device.allow_multiple_allocations),
         binding=device.binding_conditions,
         href=device_href(id_),
     )
+
+
+def _condition(key: str, said: Condition) -> ConditionRow:
+    words = cut(": ".join(w for w in (said.reason, said.message) if w), 300)
+    return ConditionRow(key, claim_href(key), said.type, said.status, words, said.last_transition_time or "")

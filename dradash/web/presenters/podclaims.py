@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 
 from dradash.kinds import deviceclaim
+from dradash.kinds.meta import KubeStruct
 from dradash.kinds.pod import Pod, PodResourceClaim
 from dradash.reader.world import World
 from dradash.scheduling.claimfacts import AnyClaim, claims_of, classes_in, drivers_in_charge, flags_of, state_of
@@ -23,6 +24,40 @@ from dradash.web.presenters.deviceclaim import ChosenDevice, chosen_devices
 from dradash.web.presenters.words import Chip, claim_chip, claim_href, device_class_href
 
 DONE: Final = Chip("Deleted", "idle", "trash", "The pod has ended, and its claim was deleted: this is its last state")
+
+
+class _ResourceHealth(KubeStruct, frozen=True, kw_only=True):
+    resource_id: str = msgspec.field(default="", name="resourceID")
+    health: str = ""
+
+
+class _ResourceStatus(KubeStruct, frozen=True, kw_only=True):
+    name: str = ""
+    resources: tuple[_ResourceHealth, ...] | None = None
+
+
+class _ContainerStatus(KubeStruct, frozen=True, kw_only=True):
+    allocated_resources_status: tuple[_ResourceStatus, ...] | None = None
+
+
+class _Status(KubeStruct, frozen=True, kw_only=True):
+    container_statuses: tuple[_ContainerStatus, ...] | None = None
+    init_container_statuses: tuple[_ContainerStatus, ...] | None = None
+
+
+class _Pod(KubeStruct, frozen=True, kw_only=True):
+    status: _Status | None = None
+
+
+class Health(msgspec.Struct, frozen=True):
+    """What the kubelet says of a device that a container has. resource: the CDI device, or driver/pool/device."""
+
+    resource: str
+    health: str
+
+    @property
+    def is_well(self) -> bool:
+        return self.health == "Healthy"
 
 
 class ClaimCard(msgspec.Struct, frozen=True):
@@ -44,18 +79,21 @@ class ClaimCard(msgspec.Struct, frozen=True):
     key: str  # namespace/name of the claim
     asks: tuple[str, ...] = ()
     devices: tuple[ChosenDevice, ...] = ()
+    health: tuple[Health, ...] = ()
 
 
 def cards(world: World, pod: Pod, verdict: Verdict | None, left: Mapping[str, AnyClaim]) -> tuple[ClaimCard, ...]:
     """In the pod's own order. left: by the pod's name for it, the last state of a claim that went."""
     generated = {s.name: s.resource_claim_name for s in pod.status.resource_claim_statuses}
     judged = {c.name: c for c in verdict.claims} if verdict else {}
+    health = health_by_claim(world.cluster.raw["pods"].get(pod.key, b"{}"))
     found = []
     for entry in pod.spec.resource_claims:
         ref = judged.get(entry.name)
         name = entry.claim_name or generated.get(entry.name) or (ref.claim if ref else "") or ""
         driver = ref.driver if ref else ""
-        found.append(_card(world, pod, entry, name, driver, left.get(entry.name)))
+        card = _card(world, pod, entry, name, driver, left.get(entry.name))
+        found.append(msgspec.structs.replace(card, health=health.get(entry.name, ())))
     special = _extended_card(world, pod)
     return (*found, special) if special is not None else tuple(found)
 
@@ -109,3 +147,19 @@ def _extended_card(world: World, pod: Pod) -> ClaimCard | None:
 
 def _devices(claim: AnyClaim | None, cluster: Cluster) -> tuple[ChosenDevice, ...]:
     return chosen_devices(claim, cluster) if isinstance(claim, deviceclaim.ResourceClaim) else ()
+
+
+def health_by_claim(raw: bytes) -> dict[str, tuple[Health, ...]]:
+    """From a pod's containerStatuses, by the pod's name for the claim; "claim:NAME" or "claim:NAME/REQUEST" there."""
+    try:
+        status = msgspec.json.decode(raw, type=_Pod).status
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return {}  # the rest of the pod can be read
+    found: dict[str, dict[Health, None]] = {}
+    containers = (status.container_statuses or ()) + (status.init_container_statuses or ()) if status else ()
+    for resource in (r for c in containers for r in c.allocated_resources_status or ()):
+        kind, _, name = resource.name.partition(":")
+        if kind == "claim":
+            told = found.setdefault(name.partition("/")[0], {})
+            told.update((Health(each.resource_id, each.health), None) for each in resource.resources or ())
+    return {name: tuple(told) for name, told in found.items()}
