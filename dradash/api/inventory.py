@@ -162,6 +162,10 @@ def _address(section: str, id_: tuple[str, ...]) -> str:
     return f"/{section}/{quote(driver, '')}/{quote(pool)}" + "".join(f"/{quote(d, '')}" for d in device)
 
 
+def device_address(id_: DeviceID) -> str:
+    return _address("devices", id_)
+
+
 def _absent(world: World, words: str) -> Refusal:
     """While slices cannot be read, nothing is called absent; a cluster that does not serve them has none."""
     state = (world.sync.get(KIND) or SyncState(KIND)).state

@@ -14,11 +14,12 @@ import yaml
 
 from dradash.cli.client import Client, ClientError
 from dradash.cli.described import described
+from dradash.cli.describedclaim import described_claim
 from dradash.cli.style import Style
 from dradash.cli.tables import TABLES, cells, line, titles, widths
 
 GET_HELP: Final = "list pods, claims, negotiations, findings, devices and more of a running dradash"
-DESCRIBE_HELP: Final = "tell all about one pod"
+DESCRIBE_HELP: Final = "tell all about one pod or claim"
 WATCH_HELP: Final = "list, then tell each change as it comes"
 DESCRIPTION: Final = """\
 The running dradash is named by --url and --token, or DRADASH_URL and DRADASH_TOKEN; http://127.0.0.1:8000 otherwise.
@@ -46,8 +47,8 @@ def add_watch(parser: ArgumentParser) -> None:
 
 
 def add_describe(parser: ArgumentParser) -> None:
-    parser.add_argument("resource", choices=("pod",))
-    parser.add_argument("pod", metavar="NS/POD")
+    parser.add_argument("resource", choices=("pod", "claim"))
+    parser.add_argument("name", metavar="NS/NAME")
     parser.add_argument("--at", default="", metavar="TIME", help="as it was then (RFC 3339)")
     _add_common(parser, ("text", "json", "yaml"))
 
@@ -157,9 +158,25 @@ def _dump(value: Any, output: str) -> None:
 
 
 def describe(args: Namespace) -> int:
-    namespace, slash, name = args.pod.rpartition("/")
+    namespace, slash, name = args.name.rpartition("/")
     where = (namespace if slash else "default", name)
     at = {"at": args.at} if args.at else {}
+    return _describe_claim(args, where, at) if args.resource == "claim" else _describe_pod(args, where, at)
+
+
+def _describe_claim(args: Namespace, where: tuple[str, str], at: dict[str, str]) -> int:
+    try:
+        detail = _client(args).get("claims", *where, **at)
+    except ClientError as error:
+        return _failed(error, "describe", args)
+    if args.output == "text":
+        sys.stdout.write(described_claim(detail, _moment(args.at), Style.of(sys.stdout, os.environ)))
+    else:
+        _dump(detail, args.output)
+    return 0
+
+
+def _describe_pod(args: Namespace, where: tuple[str, str], at: dict[str, str]) -> int:
     try:
         client = _client(args)
         detail = client.get("pods", *where, **at)

@@ -459,6 +459,44 @@ def test_get_tells_of_devices(
 
 
 @pytest.mark.usefixtures("bridge")
+def test_describe_claim_tells_what_it_asked_for_and_what_it_got(capsys: pytest.CaptureFixture[str]) -> None:
+    subs = [{"name": "big", **make.exactly("a100", 2)}, {"name": "small", **make.exactly("a100", 1, ["true"])}]
+    hot = {"type": "Cool", "status": "False", "reason": "Hot", "message": "", "lastTransitionTime": build.CREATED}
+    status = {"devices": [{"driver": make.DRIVER, "pool": "node-0", "device": "gpu-0", "conditions": [hot]}]}
+    result = make.result("gpu-0", request="gpu/small", bindingConditions=["Attached"])
+    lost = make.result("lost", request="gpu/small")
+    asked = {"name": "gpu", "firstAvailable": subs}
+    held = make.claim("held", "ml", asked, devices=[result, lost], reserved_for=[TRAIN], status=status)
+    scene = Scene(*OBJECTS, *DEVICES[:3], held, make.claim("too", "ml", devices=[make.result("gpu-0")]))
+    scene.look()
+    current.use(scene.web)
+    code, out, err = run(capsys, "describe", "claim", "ml/held")
+    assert code == 0, err
+    for line in (
+        "Claim ml/held: Reserved (allocated, reserved, waits for binding conditions)",
+        "  Reserved for: pods train",
+        "  gpu/big: 2 x a100",
+        "  gpu/small: 1 x a100 (chosen)",
+        "    true",
+        f"  {make.DRIVER}/node-0/gpu-0 for gpu/small",
+        "    model a100",
+        "    awaited: Attached",
+        "    Cool is False for ",
+        "    shared with ml/too",
+        "    its pool does not publish it",
+    ):
+        assert line in out
+    assert [
+        d["device"] for d in json.loads(run(capsys, "describe", "claim", "ml/held", "-o", "json")[1])["devices"]
+    ] == [
+        "gpu-0",
+        "lost",
+    ]
+    assert "Claim ml/c: Pending" in run(capsys, "describe", "claim", "ml/c")[1]
+    assert run(capsys, "describe", "claim", "ml/none")[0] == 1
+
+
+@pytest.mark.usefixtures("bridge")
 def test_get_wide_shows_more_and_json_and_yaml_everything(capsys: pytest.CaptureFixture[str]) -> None:
     assert "SENTENCE" in run(capsys, "get", "pods", "-o", "wide")[1]
     as_json = json.loads(run(capsys, "get", "pods", "-o", "json")[1])
