@@ -40,6 +40,7 @@ NO_SUCH_MOMENT: Final = Kind("no-such-moment", 404, "No such moment")
 WRONG_METHOD: Final = Kind("wrong-method", 405, "Only GET and HEAD")
 REVISION_GONE: Final = Kind("revision-gone", 410, "The revision is too old")
 INTERNAL: Final = Kind("internal", 500, "A mistake in dradash")
+NOT_KNOWN: Final = Kind("not-known", 503, "Not known now")
 UNAVAILABLE: Final = Kind("unavailable", 503, "The model cannot be read")
 TOO_MANY_WATCHES: Final = Kind("too-many-watches", 503, "Too many watches")
 

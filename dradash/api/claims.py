@@ -9,9 +9,11 @@ import msgspec
 
 from dradash.api import params
 from dradash.api.asking import Ask
+from dradash.api.claimdevices import ChosenDevice, RequestBody, devices, requests
 from dradash.api.endpoint import Endpoint, Listing, listed, projected
 from dradash.api.findings import FindingRow, about
 from dradash.api.schemas import Json, Ref, Shape, page, ref, time_of, url
+from dradash.kinds import deviceclaim
 from dradash.reader.before import world_before
 from dradash.reader.histories import claim_life
 from dradash.reader.world import World
@@ -100,13 +102,18 @@ class TurnBody(Shape, frozen=True):
 
 
 class ClaimDetail(Shape, frozen=True):
-    """gone: when it was deleted; the rest is then its last known state. object: as the API server sent it."""
+    """gone: when it was deleted; the rest is then its last known state. object: as the API server sent it.
+
+    requests, devices: with structured parameters; devices are there once it is allocated.
+    """
 
     claim: ClaimRow
     gone: str | None
     deleting: str | None
     finalizers: tuple[str, ...]
     pods: tuple[Ref, ...]
+    requests: tuple[RequestBody, ...]
+    devices: tuple[ChosenDevice, ...]
     history: tuple[TurnBody, ...]
     findings: tuple[FindingRow, ...]
     object: Json
@@ -249,9 +256,10 @@ def _life(entries: Sequence[Any], driver: str) -> tuple[TurnBody, ...]:
     return tuple(turn(t) for t in reversed(claim_life(entries, driver)))
 
 
-def _as_in(world: World, key: str, claim: AnyClaim) -> tuple[Item, ClaimRow, list[str]]:
+def _as_in(world: World, key: str, claim: AnyClaim) -> tuple[Item, ClaimRow, list[str], tuple[ChosenDevice, ...]]:
     item = Item.of(key, claim, world.cluster)
-    return item, row_of(item, world), sorted(world.cluster.pods_by_claim.members(key))
+    chosen = devices(claim, world.cluster) if isinstance(claim, deviceclaim.ResourceClaim) else ()
+    return item, row_of(item, world), sorted(world.cluster.pods_by_claim.members(key)), chosen
 
 
 def detail(ask: Ask) -> Any:
@@ -264,13 +272,15 @@ def detail(ask: Ask) -> Any:
         raw, gone = entry.object, entry.at
         with world_before(ask.here, gone, ask.at) as (before, _):
             stands = _as_in(before, key, claim)
-    item, row, users = stands
+    item, row, users, chosen = stands
     found = ClaimDetail(
         claim=row,
         gone=time_of(gone),
         deleting=claim.metadata.deletion_timestamp,
         finalizers=claim.metadata.finalizers,
         pods=tuple(ref("pods", k) for k in users),
+        requests=requests(claim) if isinstance(claim, deviceclaim.ResourceClaim) else (),
+        devices=chosen,
         history=_life(ask.history(KIND, key), BETWEEN.join(item.drivers)),
         findings=about(ask, KIND, key),
         object=msgspec.json.decode(raw),

@@ -28,11 +28,15 @@ class SelectorBody(Shape, frozen=True):
 
 
 class DeviceClassRow(Shape, frozen=True):
-    """devices: that all selectors leave, of devicesTotal in usable pools. claims: by state."""
+    """devices: that all selectors leave, of devicesTotal in usable pools; devicesFree: of them, that no claim holds.
+
+    claims: by state.
+    """
 
     name: str
     selectors: tuple[SelectorBody, ...]
     devices: int
+    devices_free: int
     devices_total: int
     extended_resource: str | None
     claims: dict[str, int]
@@ -66,6 +70,7 @@ def row_of(item: ClassItem, world: World) -> DeviceClassRow:
             for s in left
         ),
         devices=left[-1].devices if left else total,
+        devices_free=matching.free(world.cluster.inventory, _expressions(item.of)),
         devices_total=total,
         extended_resource=item.of.spec.extended_resource_name,
         claims=dict(item.claims),

@@ -12,11 +12,11 @@ from dradash.api import params
 from dradash.api.asking import Ask
 from dradash.api.endpoint import Endpoint, Listing, listed, projected
 from dradash.api.paging import Cursor, decode, encode
-from dradash.api.published import DRIVER, NAMED, Use, address, use
+from dradash.api.published import DRIVER, NAMED, Use, absent, address, use
 from dradash.api.schemas import ROOT, Json, Ref, Rows, Shape, Total, ref
 from dradash.kinds.devicetaintrule import RuleTaint
 from dradash.kinds.resourceslice import DeviceTaint
-from dradash.problems import BAD_CURSOR, NOT_FOUND, Refusal
+from dradash.problems import BAD_CURSOR, Refusal
 from dradash.reader.world import World
 from dradash.scheduling.structured import ledger, ledgerpages
 from dradash.scheduling.structured.devices import DeviceID
@@ -135,7 +135,7 @@ def device_detail(ask: Ask) -> Any:
         one, state = ledger.find(inventory, id_), ledger.state_of_pool(inventory, PoolID(id_.driver, id_.pool))
         held = holders(id_, world)
         if one is None and not held:
-            raise Refusal(NOT_FOUND, f"no slice publishes the device {id_}, and no claim holds it")
+            raise absent(world, f"no slice publishes the device {id_}, and no claim holds it")
         sets = {c.counter_set for c in one.device.consumes_counters} if one else set()
         uses = ledger.counters(inventory, state) if state and sets else []
         found = DeviceDetail(

@@ -1,4 +1,4 @@
-"""Drivers, as classes, claims and slices name them: what they owe, and their record."""
+"""Drivers, as classes, claims and slices name them: what they owe, publish and report, and their record."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from dradash.api import params
 from dradash.api.asking import Ask
 from dradash.api.endpoint import Endpoint, Listing, listed, projected
 from dradash.api.paging import NEVER
-from dradash.api.schemas import Shape, page, time_of, url
+from dradash.api.published import address
+from dradash.api.schemas import ROOT, Ref, Shape, page, ref, time_of, url
 from dradash.problems import NOT_FOUND, Refusal
-from dradash.reader.drivers import DriverItem, driver_item, driver_items
+from dradash.reader.debts import Debt as Owed
+from dradash.reader.devicedrivers import Report, reports_of
+from dradash.reader.drivers import DriverItem, device_claims_of, driver_item, driver_items
 from dradash.reader.world import World
 
 MOST: Final = 1000
@@ -20,11 +23,17 @@ MOST: Final = 1000
 class DriverRow(Shape, frozen=True):
     """Its record is what this process has seen since recordSince. Durations are in seconds, null where none is known.
 
-    silentSince: since when it owes the oldest move that it has not made, null: it owes none.
+    silentSince: since when it owes the oldest move that it has not made, null: it owes none. deviceClasses: those of
+    which a selector wants devices of this driver. pools: of its devices, by state; devicesHeld: wholly or in part.
     """
 
     name: str
     classes: tuple[str, ...]
+    device_classes: tuple[str, ...]
+    pools: dict[str, int]
+    devices: int
+    devices_held: int
+    devices_tainted: int
     claims: dict[str, int]
     owed: int
     silent_since: str | None
@@ -34,6 +43,7 @@ class DriverRow(Shape, frozen=True):
     response_p95: float | None
     refusals: int
     allocations: int
+    allocations_per_minute: float
     deallocations: int
     record_since: str | None
     url: str
@@ -41,14 +51,30 @@ class DriverRow(Shape, frozen=True):
 
 
 class Debt(Shape, frozen=True):
-    """A move that the driver owes a negotiation; without a pod the claim (then a key) alone waits."""
+    """A move that the driver owes a negotiation; without a pod the claim (then a key) alone waits.
+
+    pool: "driver/pool" where it should publish devices; pod and claim are then empty.
+    """
 
     pod: str
     claim: str
+    pool: str
     stage: str
     what: str
     since: str | None
     url: str
+
+
+class DeviceReport(Shape, frozen=True):
+    """A condition of an allocated device (driver/pool/device), as the driver reports it for the claim."""
+
+    claim: Ref
+    device: str
+    condition: str
+    status: str
+    reason: str
+    message: str
+    since: str | None
 
 
 class RefusedNode(Shape, frozen=True):
@@ -62,12 +88,13 @@ class DriverDetail(Shape, frozen=True):
     driver: DriverRow
     debts: tuple[Debt, ...]
     refused: tuple[RefusedNode, ...]
+    reports: tuple[DeviceReport, ...]
 
 
 def _drivers(ask: Ask, world: World, keys: Iterable[str] | None) -> Iterator[DriverItem]:  # noqa: ARG001 - no watch
     stats, text = ask.here.follower.observations.drivers, ask.get("q").casefold()
     for item in driver_items(world, stats, ask.now, ask.waits()):
-        if not text or text in f"{item.name} {' '.join(item.classes)}".casefold():
+        if not text or text in f"{item.name} {' '.join((*item.classes, *item.device_classes))}".casefold():
             yield item
 
 
@@ -76,6 +103,11 @@ def driver_row(ask: Ask, item: DriverItem) -> DriverRow:
     return DriverRow(
         name=item.name,
         classes=item.classes,
+        device_classes=item.device_classes,
+        pools=dict(item.devices.pools),
+        devices=item.devices.devices,
+        devices_held=item.devices.held,
+        devices_tainted=item.devices.tainted,
         claims={str(state): count for state, count in item.claims.items()},
         owed=sum(not d.refuses for d in item.debts),
         silent_since=time_of(item.silent),
@@ -85,6 +117,7 @@ def driver_row(ask: Ask, item: DriverItem) -> DriverRow:
         response_p95=record.p95,
         refusals=record.refusals,
         allocations=record.allocations,
+        allocations_per_minute=record.per_minute,
         deallocations=record.deallocations,
         record_since=time_of(ask.here.follower.observations.drivers.since),
         url=url("drivers", item.name) or "",
@@ -98,6 +131,7 @@ def driver_detail(ask: Ask) -> Any:
         stats = ask.here.follower.observations.drivers
         item = driver_item(world, stats, name, ask.now, ask.waits())
         refused = stats.refused_most(name, 20, ask.now)
+        reports = reports_of(name, device_claims_of(name, world.cluster))
     if item is None:
         raise Refusal(NOT_FOUND, f"no class and no claim names a driver {name[:100]}, and none of that name was heard")
     found = DriverDetail(
@@ -106,18 +140,39 @@ def driver_detail(ask: Ask) -> Any:
             Debt(
                 pod=d.pod,
                 claim=d.claim,
+                pool=d.pool,
                 stage=d.stage,
                 what=d.what,
                 since=time_of(d.since),
-                url=(url("podschedulingcontexts", d.pod) if d.pod else url("resourceclaims", d.claim)) or "",
+                url=_debt_url(d),
             )
             for d in item.debts[:MOST]
         ),
         refused=tuple(
             RefusedNode(node=r.node, count=r.count, last=time_of(r.last.at), pod=r.last.pod) for r in refused
         ),
+        reports=tuple(map(_report, reports[:MOST])),
     )
     return projected(found, ask)
+
+
+def _debt_url(debt: Owed) -> str:
+    if debt.pool:
+        return ROOT + address("pools", tuple(debt.pool.split("/", 1)))
+    return (url("podschedulingcontexts", debt.pod) if debt.pod else url("resourceclaims", debt.claim)) or ""
+
+
+def _report(of: Report) -> DeviceReport:
+    said = of.condition
+    return DeviceReport(
+        claim=ref("resourceclaims", of.claim),
+        device=str(of.device),
+        condition=said.type,
+        status=said.status,
+        reason=said.reason,
+        message=said.message,
+        since=said.last_transition_time,
+    )
 
 
 DRIVERS: Final = Listing(
@@ -137,6 +192,7 @@ DRIVERS: Final = Listing(
     },
     row=lambda ask, world, item: driver_row(ask, item),  # noqa: ARG005 - as every resource's
 )
+
 ENDPOINTS: Final = (
     listed(
         "drivers",

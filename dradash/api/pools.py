@@ -8,9 +8,8 @@ from typing import Any, Final
 from dradash.api import params
 from dradash.api.asking import Ask
 from dradash.api.endpoint import Endpoint, Listing, listed, projected
-from dradash.api.published import DRIVER, NAMED, Use, address, use
+from dradash.api.published import DRIVER, NAMED, Use, absent, address, use
 from dradash.api.schemas import ROOT, Ref, Shape, ref
-from dradash.problems import NOT_FOUND, Refusal
 from dradash.reader.world import World
 from dradash.scheduling.structured import ledger
 from dradash.scheduling.structured.ledger import PoolState
@@ -92,7 +91,7 @@ def pool_detail(ask: Ask) -> Any:
         inventory = world.cluster.inventory
         state = ledger.state_of_pool(inventory, id_)
         if state is None:
-            raise Refusal(NOT_FOUND, f"no slice is of the pool {id_}")
+            raise absent(world, f"no slice is of the pool {id_}")
         found = PoolDetail(
             pool=pool_row(state, world),
             duplicates=state.duplicates,

@@ -7,8 +7,12 @@ from urllib.parse import quote
 
 from dradash.api import params
 from dradash.api.schemas import Shape
+from dradash.problems import NOT_FOUND, NOT_KNOWN, Refusal
+from dradash.reader.world import World
 from dradash.scheduling.structured.ledger import CounterUse
+from dradash.store.model import SyncState
 
+KIND: Final = "resourceslices"
 NAMED: Final = 20  # nodes, holders and pods that a row names
 DRIVER: Final = params.text("driver", "Only of this driver.", "gpu.example.com")
 
@@ -42,3 +46,11 @@ def address(section: str, id_: tuple[str, ...]) -> str:
     """A pool's name may have slashes; they stay."""
     driver, pool, *device = id_
     return f"/{section}/{quote(driver, '')}/{quote(pool)}" + "".join(f"/{quote(d, '')}" for d in device)
+
+
+def absent(world: World, words: str) -> Refusal:
+    """While slices cannot be read, nothing is called absent; a cluster that does not serve them has none."""
+    state = (world.sync.get(KIND) or SyncState(KIND)).state
+    if state in ("synced", "notServed"):
+        return Refusal(NOT_FOUND, words)
+    return Refusal(NOT_KNOWN, f"{words} as far as is known: {KIND} are {state}")

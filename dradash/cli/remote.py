@@ -14,11 +14,12 @@ import yaml
 
 from dradash.cli.client import Client, ClientError
 from dradash.cli.described import described
+from dradash.cli.describedclaim import described_claim
 from dradash.cli.style import Style
 from dradash.cli.tables import TABLES, cells, line, titles, widths
 
-GET_HELP: Final = "list pods, claims, negotiations or findings of a running dradash"
-DESCRIBE_HELP: Final = "tell all about one pod"
+GET_HELP: Final = "list pods, claims, negotiations, findings, devices and more of a running dradash"
+DESCRIBE_HELP: Final = "tell all about one pod or claim"
 WATCH_HELP: Final = "list, then tell each change as it comes"
 DESCRIPTION: Final = """\
 The running dradash is named by --url and --token, or DRADASH_URL and DRADASH_TOKEN; http://127.0.0.1:8000 otherwise.
@@ -26,7 +27,7 @@ Exit status: 0, 1 when it refuses or there is no such thing, 2 when it cannot be
 output cannot be written."""
 URL: Final = "http://127.0.0.1:8000"
 _WATCHED: Final = ("pods", "claims", "negotiations")
-_OF_FINDINGS: Final = ("severity", "code")
+_NOT_WATCHED: Final = ("severity", "code", "pool")  # of findings and devices
 _RETRY: Final = 2.0  # seconds
 _GONE: Final = 410
 
@@ -46,28 +47,29 @@ def add_watch(parser: ArgumentParser) -> None:
 
 
 def add_describe(parser: ArgumentParser) -> None:
-    parser.add_argument("resource", choices=("pod",))
-    parser.add_argument("pod", metavar="NS/POD")
+    parser.add_argument("resource", choices=("pod", "claim"))
+    parser.add_argument("name", metavar="NS/NAME")
     parser.add_argument("--at", default="", metavar="TIME", help="as it was then (RFC 3339)")
     _add_common(parser, ("text", "json", "yaml"))
 
 
 def _add_filters(parser: ArgumentParser, *, watched: bool = False) -> None:
-    """watched: without those that only findings take, which cannot be watched."""
+    """watched: without those that only findings and devices take, which cannot be watched."""
     parser.add_argument("-n", "--namespace", default="", metavar="NS", help="only this namespace (default: all)")
     parser.add_argument("-A", "--all-namespaces", action="store_true", help="all namespaces, which is the default")
     for name, text in (
         ("outcome", "only pods with this verdict; any: bound ones too"),
         ("reason", "only pods refused for this reason (a code)"),
-        ("state", "only claims or negotiations in this state"),
+        ("state", "only claims, negotiations, pools or devices in this state"),
         ("severity", "only findings of this severity"),
         ("code", "only findings with this code"),
-        ("class", "only with this ResourceClass"),
+        ("class", "only with this ResourceClass or DeviceClass"),
         ("who", "only pods for which this one must act next (driver, admin, ...; person: only a person can help)"),
         ("driver", "only with this driver"),
         ("node", "only with this node"),
+        ("pool", "only devices of this pool"),
     ):
-        if watched and name in _OF_FINDINGS:
+        if watched and name in _NOT_WATCHED:
             continue
         parser.add_argument(f"--{name}", dest=f"filter_{name}", default="", metavar=name.upper(), help=text)
     text = "only pods or negotiations that have waited for at least so long (90s, 15m, 2h)"
@@ -156,9 +158,25 @@ def _dump(value: Any, output: str) -> None:
 
 
 def describe(args: Namespace) -> int:
-    namespace, slash, name = args.pod.rpartition("/")
+    namespace, slash, name = args.name.rpartition("/")
     where = (namespace if slash else "default", name)
     at = {"at": args.at} if args.at else {}
+    return _describe_claim(args, where, at) if args.resource == "claim" else _describe_pod(args, where, at)
+
+
+def _describe_claim(args: Namespace, where: tuple[str, str], at: dict[str, str]) -> int:
+    try:
+        detail = _client(args).get("claims", *where, **at)
+    except ClientError as error:
+        return _failed(error, "describe", args)
+    if args.output == "text":
+        sys.stdout.write(described_claim(detail, _moment(args.at), Style.of(sys.stdout, os.environ)))
+    else:
+        _dump(detail, args.output)
+    return 0
+
+
+def _describe_pod(args: Namespace, where: tuple[str, str], at: dict[str, str]) -> int:
     try:
         client = _client(args)
         detail = client.get("pods", *where, **at)

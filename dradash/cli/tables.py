@@ -70,6 +70,29 @@ def _about(row: Row, _now: float) -> str:
     return f"{refs[0]['kind']}/{refs[0]['key']}" if refs else "-"
 
 
+def _by_state(name: str) -> Callable[[Row, float], str]:
+    return lambda row, _now: ",".join(f"{count} {state}" for state, count in (row.get(name) or {}).items()) or "-"
+
+
+def _places(row: Row, _now: float) -> str:
+    names = row.get("nodes") or ()
+    more = row.get("nodesTotal", 0) - len(names)
+    return ",".join(map(str, names)) + (f" and {more} more" if more > 0 else "") or "-"
+
+
+def _holders(row: Row, _now: float) -> str:
+    return ",".join(h["claim"]["key"] for h in row.get("holders") or ()) or "-"
+
+
+def _pods(row: Row, _now: float) -> str:
+    return ",".join(p for h in row.get("holders") or () for p in h["pods"]) or "-"
+
+
+def _taints(row: Row, _now: float) -> str:
+    taints = row.get("taints") or ()
+    return ",".join(f"{t['key']}{'=' if t['value'] else ''}{t['value']}:{t['effect']}" for t in taints) or "-"
+
+
 _WHERE: Final = (Column("NAMESPACE", _text("namespace")), Column("NAME", _text("name")))
 TABLES: Final[Mapping[str, Sequence[Column]]] = {
     "pods": (
@@ -118,6 +141,57 @@ TABLES: Final[Mapping[str, Sequence[Column]]] = {
         Column("SENTENCE", _text("sentence")),
         Column("DO", _text("remedy"), wide=True),
         Column("COMMAND", _text("command"), wide=True),
+    ),
+    "deviceclasses": (
+        Column("NAME", _text("name")),
+        Column("MATCH", _of("devices", "devicesTotal")),
+        Column("FREE", _text("devicesFree")),
+        Column("CLAIMS", _by_state("claims")),
+        Column("PODS WAITING", _text("podsWaiting")),
+        Column("EXTENDED RESOURCE", _text("extendedResource")),
+        Column("AGE", _age("created")),
+        Column(
+            "SELECTORS",
+            lambda row, _now: " && ".join(s["expression"] for s in row.get("selectors") or ()) or "-",
+            wide=True,
+        ),
+    ),
+    "pools": (
+        Column("DRIVER", _text("driver")),
+        Column("POOL", _text("pool")),
+        Column("STATE", _text("state")),
+        Column("GENERATION", _text("generation")),
+        Column("SLICES", _of("slices", "expectedSlices")),
+        Column("HELD", _of("taken", "devices")),
+        Column("WHY", _text("why")),
+        Column("NODES", _places, wide=True),
+    ),
+    "devices": (
+        Column("DRIVER", _text("driver")),
+        Column("POOL", _text("pool")),
+        Column("DEVICE", _text("device")),
+        Column("STATE", _text("state")),
+        Column("POOL STATE", _text("poolState")),
+        Column("HELD BY", _holders),
+        Column("TAINTS", _taints),
+        Column("NODE", _text("node"), wide=True),
+        Column("PODS", _pods, wide=True),
+        Column(
+            "ATTRIBUTES",
+            lambda row, _now: ",".join(f"{n}={v}" for n, v in (row.get("attributes") or {}).items()) or "-",
+            wide=True,
+        ),
+    ),
+    "drivers": (
+        Column("NAME", _text("name")),
+        Column("OWED", _text("owed")),
+        Column("SILENT FOR", _age("silentSince")),
+        Column("CLAIMS", _by_state("claims")),
+        Column("POOLS", _by_state("pools")),
+        Column("HELD", _of("devicesHeld", "devices")),
+        Column("ALLOCATIONS", _text("allocations")),
+        Column("LAST HEARD", _age("lastHeard")),
+        Column("CLASSES", lambda row, _now: ",".join((*row["classes"], *row["deviceClasses"])) or "-", wide=True),
     ),
 }
 

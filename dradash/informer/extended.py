@@ -39,24 +39,26 @@ class Extended:
         self._lock = threading.Lock()
         self._names: dict[str, bytes] = {}  # the class's key -> the resource, as it stands in a pod's JSON
 
-    def put(self, key: str, device_class: bytes | None) -> None:
-        """A DeviceClass's JSON; None: it is gone."""
-        name = "" if device_class is None else _resource_of(device_class)
+    def put(self, key: str, device_class: bytes | None) -> bool:
+        """A DeviceClass's JSON; None: it is gone. True if no class stood behind its resource before."""
+        name = msgspec.json.encode(_resource_of(device_class)) if device_class is not None else b'""'
         with self._lock:
-            if name:
-                self._names[key] = msgspec.json.encode(name)
+            is_new = name != b'""' and name not in self._names.values()
+            if name != b'""':
+                self._names[key] = name
             else:
                 self._names.pop(key, None)
+        return is_new
 
-    def replace(self, classes: Mapping[str, bytes]) -> None:
+    def replace(self, classes: Mapping[str, bytes]) -> bool:
+        """All classes there are. True if a resource is new among theirs."""
         for key in self._names.keys() - classes.keys():
             self.put(key, None)
-        for key, raw in classes.items():
-            self.put(key, raw)
+        return sum(self.put(key, raw) for key, raw in classes.items()) > 0
 
-    def follow(self, events: Iterable[ObjectEvent]) -> None:
-        for event in events:
-            self.put(event.key, None if event.type == "DELETED" else event.object)
+    def follow(self, events: Iterable[ObjectEvent]) -> bool:
+        """Changes of classes. True if a resource is new among theirs."""
+        return sum(self.put(e.key, None if e.type == "DELETED" else e.object) for e in events) > 0
 
     def asked_in(self, pod: bytes) -> bool:
         """Whether a pod asks for one and waits for a node. Once it has one, its status tells whether it got devices."""

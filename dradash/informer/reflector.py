@@ -104,6 +104,7 @@ class Reflector:
         self._watch_failures = 0
         self._refusals = 0
         self._watch_refused = False  # the last watch; a list that is allowed says nothing of the next one
+        self._lists_again = False
 
     # -- what to do ----------------------------------------------------------------------------------------------
 
@@ -112,6 +113,8 @@ class Reflector:
         if self._delay > 0:
             seconds, self._delay = self._delay, 0.0
             return Wait(seconds)
+        if self._lists_again and self.phase in (Phase.CONNECTING, Phase.READING):
+            self._begin_list()
         return _ACTIONS[self.phase](self)
 
     def _list(self) -> List:
@@ -173,7 +176,12 @@ class Reflector:
         prefix = f"{self.kind.group}/" if self.kind.group else ""
         return " or ".join(f"{prefix}{version} {self.kind.plural}" for version in self.kind.versions)
 
+    def list_again(self) -> None:
+        """What `keep` wants is more than before. From any thread; the caller then closes the watch."""
+        self._lists_again = True
+
     def _begin_list(self) -> None:
+        self._lists_again = False
         self.phase = Phase.LISTING
         self._listing.begin()
 
@@ -278,7 +286,7 @@ class Reflector:
 
     def _ended(self, _answer: Ended, now: float) -> list[Emission]:
         """The server ended the watch: usual after the time-out; at once and empty-handed it is a failure."""
-        if now - self._opened_at >= SHORT_WATCH:
+        if self._lists_again or now - self._opened_at >= SHORT_WATCH:
             self.phase = Phase.CONNECTING
             self._is_well(now, seen=now)
             return []

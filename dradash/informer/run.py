@@ -48,7 +48,7 @@ FETCH_RETRY: Final = 1.0
 # What of a kind matters is known only when another one has been listed: pods for an event, DeviceClasses for a pod that
 # asks for an extended resource.
 AFTER: Final = {"events": "pods", "pods": "deviceclasses"}
-# Seconds; a class that is seen later makes its pods matter from their next change on, an event is never repeated.
+# Seconds; a class that is seen later has the pods listed again, an event is never repeated.
 PATIENCE: Final = {"pods": 10.0}
 SETTLED: Final = frozenset({"synced", "stale", "forbidden", "notServed"})
 
@@ -235,17 +235,24 @@ class Informer:
     def _deliver(self, plural: str, emission: Emission) -> None:
         match emission:
             case Replaced(items, resource_version):
-                if plural == "deviceclasses":
-                    self._extended.replace(items)
+                if plural == "deviceclasses" and self._extended.replace(items):
+                    self._list_pods_again()
                 self._sink.replace(plural, items, resource_version)
             case Changed(events, resource_version):
-                if plural == "deviceclasses":
-                    self._extended.follow(events)
+                if plural == "deviceclasses" and self._extended.follow(events):
+                    self._list_pods_again()
                 self._sink.events(plural, events, resource_version)
             case KindState():
                 self._sink.sync(emission)
                 if plural in self._settled and emission.state in SETTLED:
                     self._settled[plural].set()
+
+    def _list_pods_again(self) -> None:
+        """Pods that did not matter may ask for the extended resource that a class now stands behind."""
+        worker = self._workers.get("pods")
+        if worker is not None:
+            worker.reflector.list_again()
+            worker.close_stream()
 
     # -- the housekeeper -----------------------------------------------------------------------------------------
 

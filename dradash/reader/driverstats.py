@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 import msgspec
@@ -165,6 +166,17 @@ class DriverStats:
                 if ask.begun:
                     record.negotiations.append(Took(at, max(0.0, at - ask.first)))
                 self._respond(driver, at, ask)
+
+    def devices_changed(self, at: float, had: AbstractSet[str], has: AbstractSet[str]) -> None:
+        """Of a claim with structured parameters: drivers whose devices it had and has. The scheduler chooses them."""
+        for driver in has - had:
+            self._of(driver).allocations.add(at)
+        for driver in had - has:
+            self._of(driver).deallocations.add(at)
+
+    def heard(self, at: float, driver: str) -> None:
+        """It published devices, or reported how one is."""
+        self._of(driver).moves.add(at)
 
     def _ask(self, at: float, key: str, names: Sequence[str], *, exact: bool) -> None:
         asks = self._asks.setdefault(key, {})

@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any, Final
 
+from dradash.kinds import deviceclaim
 from dradash.kinds.claim import ResourceClaim
 from dradash.kinds.registry import MalformedObject, decode
+from dradash.kinds.resourceslice import ResourceSlice
 from dradash.kinds.schedulingcontext import PodSchedulingContext
 from dradash.reader.driverstats import DriverStats
 from dradash.reader.entries import claims_by_entry, entry_of
@@ -24,6 +26,7 @@ from dradash.reader.waits import Waits
 from dradash.reader.world import World
 from dradash.scheduling.classic.claims import driver_of
 from dradash.scheduling.cluster import Cluster
+from dradash.scheduling.structured.claimstate import drivers_of
 from dradash.store.model import Change, HistoryEntry
 from dradash.store.replica import Applied
 
@@ -58,6 +61,9 @@ class Observations:
         elif change.kind == "resourceclaims":  # with structured parameters it is the scheduler that allocates
             old, new = (o if isinstance(o, ResourceClaim) else None for o in (applied.old, applied.new))
             self._claim(change.at, change.key, old, new, cluster)
+            self._device_claim(change.at, applied.old, applied.new)
+        elif change.kind == "resourceslices" and isinstance(applied.new, ResourceSlice):
+            self.drivers.heard(change.at, applied.new.spec.driver)
 
     def trails(self, course: Course[M]) -> Trails[M]:
         return self._trails[course.kind]
@@ -163,3 +169,15 @@ class Observations:
             if name:
                 users[pod_key] = name
         self.drivers.claim_changed(at, old, new, driver, users)
+
+    def _device_claim(self, at: float, old: object, new: object) -> None:
+        """What was allocated before anybody looked counts as nothing."""
+        was = old if isinstance(old, deviceclaim.ResourceClaim) else None
+        now = new if isinstance(new, deviceclaim.ResourceClaim) else None
+        if was is None:
+            return
+        self.drivers.devices_changed(at, set(drivers_of(was)), set(drivers_of(now)) if now is not None else set())
+        if now is not None and now.status.devices != was.status.devices:
+            said = {d.driver for d in now.status.devices if d not in was.status.devices}
+            for driver in sorted(said):
+                self.drivers.heard(at, driver)

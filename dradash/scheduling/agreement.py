@@ -105,8 +105,24 @@ def _is_node_check(text: str) -> bool:
 def compare(said: str, sentences: Iterable[str]) -> tuple[bool | None, tuple[Clause, ...]]:
     """Compare what the scheduler said with each sentence that we hold possible; the best match counts.
 
-    None: every clause comes from checks that we do not model.
+    None: every clause comes from checks that we do not model. The clauses have the scheduler's own words, whole.
     """
+    agrees, clauses = _compared(said, sentences)
+    tail = _of_cel(said)
+    whole = (msgspec.structs.replace(c, text=c.text + tail) if _CEL.search(c.text) else c for c in clauses)
+    return agrees, tuple(whole) if tail else clauses
+
+
+def _of_cel(said: str) -> str:
+    """What the CEL library says in it, which is not compared."""
+    found = _CEL.search(said)
+    if found is None:
+        return ""
+    tail = said[found.end(1) :]
+    return _POST_FILTER.split(tail, maxsplit=1)[0].removesuffix(".") if _FIT.match(said) else tail
+
+
+def _compared(said: str, sentences: Iterable[str]) -> tuple[bool | None, tuple[Clause, ...]]:
     theirs = parse(_CEL.sub(r"\1", said))
     if theirs.clauses and not any(is_modelled(text) for text, _ in theirs.clauses):
         return None, tuple(Clause(text=t, count=c, modelled=False) for t, c in theirs.clauses)

@@ -6,15 +6,40 @@ from dradash.kinds import deviceclaim
 from dradash.kinds.pod import Pod, PodResourceClaim
 from dradash.scheduling.claimname import claim_name
 from dradash.scheduling.classic.claims import driver_of, no_claim
-from dradash.scheduling.classic.claimstate import claim_state
+from dradash.scheduling.classic.claimstate import ClaimState, claim_state
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.structured.claimstate import device_claim_state, drivers_of
+from dradash.scheduling.structured.extended import SPECIAL_NAME, classes_behind, is_extended_claim_of
 from dradash.scheduling.structured.requests import class_names
 from dradash.scheduling.verdict import ClaimRef
 
 
 def claim_refs(pod: Pod, cluster: Cluster) -> tuple[ClaimRef, ...]:
-    return tuple(_claim_ref(pod, entry, cluster) for entry in pod.spec.resource_claims)
+    """Behind those that the pod names, the one that the scheduler makes for its extended resources."""
+    named = tuple(_claim_ref(pod, entry, cluster) for entry in pod.spec.resource_claims)
+    special = _extended(pod, cluster)
+    return (*named, special) if special is not None else named
+
+
+def extended_claim(pod: Pod, cluster: Cluster) -> deviceclaim.ResourceClaim | None:
+    """The claim that the scheduler has made for the pod's extended resources."""
+    owned = sorted(cluster.claims_by_owner.members(pod.uid)) if pod.uid else ()
+    mine = (cluster.device_claims[k] for k in owned if k in cluster.device_claims)
+    return next((c for c in mine if is_extended_claim_of(pod, c)), None)
+
+
+def _extended(pod: Pod, cluster: Cluster) -> ClaimRef | None:
+    claim, classes = extended_claim(pod, cluster), classes_behind(pod, cluster.device_classes)
+    if claim is None and not classes:
+        return None
+    names = class_names(claim.spec.devices) if claim is not None else set()
+    return ClaimRef(
+        name=SPECIAL_NAME,
+        claim=claim.name if claim is not None else "",
+        resource_class=", ".join(sorted(names or set(classes.values()))),
+        driver=", ".join(drivers_of(claim)) if claim is not None else "",
+        state=str(device_claim_state(claim) if claim is not None else ClaimState.PENDING),
+    )
 
 
 def _claim_ref(pod: Pod, entry: PodResourceClaim, cluster: Cluster) -> ClaimRef:

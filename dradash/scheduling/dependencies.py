@@ -31,6 +31,8 @@ _ANY_NODE: Final = "node"  # group of the pods that are in the queue
 _LABEL: Final = "label:"
 _DEVICES: Final = "devices"  # group of the pods for which devices are to be allocated
 _EXTENDED: Final = "extended"  # group of the pods that ask for extended resources
+# By a change of one of these a pod may depend on other things than before.
+_REGROUPED: Final = frozenset(("pods", "resourceclaims", "resourceclasses", "resourceclaimtemplates", "deviceclasses"))
 
 
 class Dependencies:
@@ -45,7 +47,7 @@ class Dependencies:
     def affected(self, kind: str, key: str, old: Any, new: Any) -> frozenset[str]:
         """Keys of the pods to judge again; they exist, though one may be malformed."""
         pods = self._concerned(kind, key, old, new)
-        if kind in ("pods", "resourceclaims", "resourceclasses", "resourceclaimtemplates"):
+        if kind in _REGROUPED:
             for pod in pods:
                 self._update(pod)
         return frozenset(p for p in pods if p in self._cluster.raw["pods"])
@@ -119,6 +121,14 @@ def changed_labels(old: Node, new: Node) -> set[str]:
 def _node_groups(pod: Pod, cluster: Cluster) -> set[str]:
     if not pod.is_pending:
         return set()
+    groups = _groups_of(pod, cluster)
+    # Which generation judges a pod without claims may not be known before the DeviceClass is there that it waits for.
+    if not pod.spec.resource_claims and any(is_extended_resource(name) for name in pod_requests(pod)):
+        groups.add(_EXTENDED)
+    return groups
+
+
+def _groups_of(pod: Pod, cluster: Cluster) -> set[str]:
     if Generation.STRUCTURED in generations_of(pod, cluster):
         return _device_groups(pod, cluster)
     lookup = pod_claims(pod, cluster)
@@ -141,8 +151,6 @@ def _device_groups(pod: Pod, cluster: Cluster) -> set[str]:
         return set()
     allocations = [found.claim.status.allocation for found in lookup.found]
     groups = {_ANY_NODE, *_label_groups(pod, [a.node_selector for a in allocations if a is not None])}
-    if extended:
-        groups.add(_EXTENDED)
     if extended or any(a is None for a in allocations):
         groups.add(_DEVICES)
     return groups

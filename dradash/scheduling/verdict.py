@@ -92,13 +92,13 @@ class Step(Base, frozen=True, kw_only=True):
 
 
 class ClaimRef(Base, frozen=True, kw_only=True):
-    """One entry of pod.spec.resourceClaims and what it resolves to.
+    """One entry of pod.spec.resourceClaims and what it resolves to, or the claim for the pod's extended resources.
 
     state: see scheduling/classic/claimstate.py (ClaimState); "Missing" when there is no claim,
     "Unreadable" when it is malformed.
     """
 
-    name: str  # the pod's name for the claim
+    name: str  # the pod's name for the claim; "<extended-resources>" is no name that a pod can give
     claim: str = ""  # the ResourceClaim's name; empty when it is not known yet
     template: str = ""
     resource_class: str = ""

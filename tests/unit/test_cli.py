@@ -34,6 +34,7 @@ from dradash.conf import from_environ
 from dradash.reader import current
 from dradash.reader.moment import show
 from tests import build
+from tests import builddevices as make
 from tests.scene import Scene
 from tests.unit.test_funneltext import PICKY, objects
 
@@ -419,6 +420,81 @@ def test_get_prints_a_table(
     assert out.startswith(first)
     for word in words:
         assert word in out
+
+
+DEVICES = (
+    make.resource_slice(make.device("gpu-0"), make.device("gpu-1", taints=[{"key": "k", "effect": "NoExecute"}])),
+    make.resource_slice(make.device("half"), node="node-1", count=2),
+    make.device_class("a100", f'device.driver == "{make.DRIVER}"', extendedResourceName="example.com/a100"),
+    make.claim("held", "ml", make.request("gpu", "a100"), devices=[make.result("gpu-0")], reserved_for=[TRAIN]),
+)
+
+
+@pytest.mark.parametrize(
+    ("asked", "row", "wide"),
+    [
+        (("deviceclasses",), ("a100", "2/2", "1", "1 Reserved", "0", "example.com/a100"), ("device.driver ==",)),
+        (("pools", "--state", "incomplete"), (make.DRIVER, "node-1", "incomplete", "1", "1/2", "0/1"), ("node-1",)),
+        (("devices", "--state", "held"), (make.DRIVER, "node-0", "gpu-0", "held", "usable", "ml/held"), ("ml/train",)),
+        (("devices", "--state", "tainted"), ("gpu-1", "free", "usable", "-", "k:NoExecute"), ("model=a100",)),
+        (("devices", "--pool", "node-1"), ("half", "free", "incomplete"), ("node-1",)),
+        (("drivers", "-q", "a100"), (make.DRIVER, "1 usable,1 incomplete", "1/3"), ("gpu,a100",)),
+    ],
+)
+@pytest.mark.usefixtures("bridge")
+def test_get_tells_of_devices(
+    capsys: pytest.CaptureFixture[str], asked: tuple[str, ...], row: tuple[str, ...], wide: tuple[str, ...]
+) -> None:
+    scene = Scene(*OBJECTS, *DEVICES)
+    scene.look()
+    current.use(scene.web)
+    status, out, err = run(capsys, "get", *asked)
+    assert status == 0, err
+    (line,) = out.splitlines()[1:]
+    cells = re.split(r" {3,}", line)
+    for cell in row:
+        assert cell in cells
+    _, out, _ = run(capsys, "get", *asked, "-o", "wide")
+    for words in wide:
+        assert words in out.splitlines()[1]
+
+
+@pytest.mark.usefixtures("bridge")
+def test_describe_claim_tells_what_it_asked_for_and_what_it_got(capsys: pytest.CaptureFixture[str]) -> None:
+    subs = [{"name": "big", **make.exactly("a100", 2)}, {"name": "small", **make.exactly("a100", 1, ["true"])}]
+    hot = {"type": "Cool", "status": "False", "reason": "Hot", "message": "", "lastTransitionTime": build.CREATED}
+    status = {"devices": [{"driver": make.DRIVER, "pool": "node-0", "device": "gpu-0", "conditions": [hot]}]}
+    result = make.result("gpu-0", request="gpu/small", bindingConditions=["Attached"])
+    lost = make.result("lost", request="gpu/small")
+    asked = {"name": "gpu", "firstAvailable": subs}
+    held = make.claim("held", "ml", asked, devices=[result, lost], reserved_for=[TRAIN], status=status)
+    scene = Scene(*OBJECTS, *DEVICES[:3], held, make.claim("too", "ml", devices=[make.result("gpu-0")]))
+    scene.look()
+    current.use(scene.web)
+    code, out, err = run(capsys, "describe", "claim", "ml/held")
+    assert code == 0, err
+    for line in (
+        "Claim ml/held: Reserved (allocated, reserved, waits for binding conditions)",
+        "  Reserved for: pods train",
+        "  gpu/big: 2 x a100",
+        "  gpu/small: 1 x a100 (chosen)",
+        "    true",
+        f"  {make.DRIVER}/node-0/gpu-0 for gpu/small",
+        "    model a100",
+        "    awaited: Attached",
+        "    Cool is False for ",
+        "    shared with ml/too",
+        "    its pool does not publish it",
+    ):
+        assert line in out
+    assert [
+        d["device"] for d in json.loads(run(capsys, "describe", "claim", "ml/held", "-o", "json")[1])["devices"]
+    ] == [
+        "gpu-0",
+        "lost",
+    ]
+    assert "Claim ml/c: Pending" in run(capsys, "describe", "claim", "ml/c")[1]
+    assert run(capsys, "describe", "claim", "ml/none")[0] == 1
 
 
 @pytest.mark.usefixtures("bridge")

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.dependencies import Dependencies, hint_for
 from dradash.scheduling.evaluate import evaluate
-from dradash.scheduling.verdict import Verdict
+from dradash.scheduling.verdict import Outcome, Verdict
 from tests import build
+from tests import builddevices as make
 
 
 def random_object(rng: random.Random, kind: str, number: int) -> build.Obj:
@@ -167,3 +168,24 @@ def test_a_malformed_object_does_not_exist_for_the_logic_but_is_told() -> None:
     cluster.put("resourceclaims", "default/claim", mended)
     assert not cluster.malformed["resourceclaims"]
     assert msgspec.json.decode(cluster.raw["resourceclaims"]["default/claim"])["metadata"]["name"] == "claim"
+
+
+def test_a_class_behind_an_extended_resource_concerns_the_pods_that_waited_for_it_before() -> None:
+    """Nothing else tells which generation the cluster has."""
+    asks = {"resourceClaims": [], "containers": [{"name": "c", "resources": {"requests": {"example.com/gpu": "1"}}}]}
+    cluster = Cluster()
+    dependencies = Dependencies(cluster)
+    for obj in (build.node("node-0"), build.pod("p", spec=asks), build.pod("q"), make.resource_slice(make.device("a"))):
+        dependencies.affected(*change(cluster, obj))
+    assert judged("default/p", cluster).claims == ()
+    behind = make.device_class("gpu", extendedResourceName="example.com/gpu")
+    assert dependencies.affected(*change(cluster, behind)) == {"default/p"}
+    verdict = judged("default/p", cluster)
+    assert (verdict.generation, verdict.outcome) == ("structured", Outcome.SCHEDULABLE)
+    assert [(c.name, c.claim, c.resource_class, c.state) for c in verdict.claims] == [
+        ("<extended-resources>", "", "gpu", "Pending")
+    ]
+    # It is grouped by what it waits for now: devices, and the class.
+    assert dependencies.affected(*change(cluster, make.resource_slice(make.device("b"), name="more"))) == {"default/p"}
+    old = cluster.remove("deviceclasses", "gpu")
+    assert dependencies.affected("deviceclasses", "gpu", old, None) == {"default/p"}

@@ -96,6 +96,32 @@ def test_a_search_that_was_cut_is_told_as_such(monkeypatch: pytest.MonkeyPatch) 
 # --- the stages, one by one ------------------------------------------------------------------------------------------
 
 
+def test_a_class_that_cannot_be_read_is_not_told_as_absent() -> None:
+    of = cluster(pool(device("a")), requests=[request()])
+    of.put("deviceclasses", "gpu", build.raw(device_class() | {"spec": {"selectors": 7}}))
+    wrong = of.malformed["deviceclasses"]["gpu"]
+    found = report(of)
+    assert found.refused == evaluate(of.pods["team/train"], of, 1).verdict.sentence
+    assert found.refused == f"cannot be judged: DeviceClass gpu cannot be read: {wrong}"
+    assert only_loss(found, "class selectors").why == f"class gpu cannot be read: {wrong}"
+    assert [(h.kind, h.sentence) for h in found.hints] == [("class", "class gpu cannot be read")]
+
+
+def test_what_the_cluster_has_includes_devices_of_pools_that_cannot_be_used() -> None:
+    wanted = request(selectors=selectors(model("h100")))
+    pools = [
+        pool(device("a")),
+        pool(device("h", "h100"), device("i", "h100"), name="half", slices=2),
+        pool(device("l", "l4"), device("l", "l4"), allNodes=True, name="twice"),
+    ]
+    found = report(cluster(*pools, requests=[wanted]))
+    sentence = hint(found, "selector").sentence
+    unusable = "h100 (2), l4 (1) in pools that cannot be used"
+    assert sentence == f'selector wants model == "h100"; this cluster has a100 (1), and {unusable}'
+    (other,) = [h for h in report(cluster(*pools, requests=[wanted]), "node-0").hints if h.kind == "selector"]
+    assert other.sentence == sentence.replace("this cluster", "node node-0")
+
+
 def test_a_request_that_fits_loses_nothing_and_needs_no_advice() -> None:
     found = report(cluster(pool(device("a"), device("b")), requests=[request()]))
     assert set(stages(found).values()) == {2}

@@ -181,17 +181,28 @@ def test_pods_are_kept_for_the_extended_resources_of_classes_that_are_listed_fir
     assert cluster.lists == ["deviceclasses", "pods"]
 
 
-def test_a_class_that_comes_later_makes_pods_matter_from_their_next_change_on(start: Start) -> None:
-    cluster, sink = Cluster({"deviceclasses": [], "pods": []}), Collector()
+def test_a_class_that_comes_later_brings_the_pods_that_ask_for_its_resource(start: Start) -> None:
+    asking, other = obj("p", 11, "ns", spec=ASKS), obj("q", 11, "ns", spec={})
+    cluster, sink = Cluster({"deviceclasses": [], "pods": [asking, other]}), Collector()
+    start(cluster, sink, PODS, KINDS["deviceclasses"])
+    sink.wait_for("replace", "pods", [])
+    first = cluster.stream("pods")
+    cluster.stream("deviceclasses").queue.put(WatchEvent("ADDED", obj("gpu", 12, spec=BACKED)))
+
+    sink.wait_for("replace", "pods", ["ns/p"])
+    assert first.closed.wait(10)
+    assert cluster.lists.count("pods") == 2
+
+
+def test_a_second_class_for_the_same_resource_lists_no_pods_again(start: Start) -> None:
+    cluster, sink = Cluster({"deviceclasses": [obj("gpu", spec=BACKED)], "pods": []}), Collector()
     start(cluster, sink, PODS, KINDS["deviceclasses"])
     pods = cluster.stream("pods")
-    pods.queue.put(WatchEvent("ADDED", obj("p", 11, "ns", spec=ASKS)))
-    cluster.stream("deviceclasses").queue.put(WatchEvent("ADDED", obj("gpu", 12, spec=BACKED)))
-    sink.wait_for("ADDED", "deviceclasses", "gpu")
-
-    pods.queue.put(WatchEvent("MODIFIED", obj("p", 13, "ns", spec=ASKS)))
-
-    sink.wait_for("MODIFIED", "pods", "ns/p")
+    cluster.stream("deviceclasses").queue.put(WatchEvent("ADDED", obj("other", 12, spec=BACKED)))
+    sink.wait_for("ADDED", "deviceclasses", "other")
+    pods.queue.put(WatchEvent("ADDED", obj("p", 13, "ns", spec=ASKS)))
+    sink.wait_for("ADDED", "pods", "ns/p")  # by the watch that was open before
+    assert cluster.lists.count("pods") == 1
 
 
 def test_a_bug_in_a_source_is_backed_off_and_survived(start: Start) -> None:

@@ -10,6 +10,7 @@ from django.test import Client
 
 from dradash.reader import current
 from dradash.reader.moment import show
+from dradash.store.model import SyncState
 from tests import build
 from tests import builddevices as make
 from tests.scene import Scene
@@ -264,3 +265,145 @@ def test_a_kind_that_is_missed_is_named() -> None:
     current.use(None)
     assert "Not known now" in page
     assert "resourceslices" in page
+
+
+def claims_of(page: str) -> str:
+    return page.split('id="claims-title"', 1)[1].split("</section>", 1)[0]
+
+
+@pytest.mark.usefixtures("scene")
+def test_a_pod_that_runs_names_its_devices() -> None:
+    said = claims_of(get("/ns/ml/pods/train"))
+    assert '<a href="/devices/gpu.example.com/node-0/gpu-0">gpu-0</a>' in said
+    assert 'pool <a href="/pools/gpu.example.com/node-0">node-0</a>' in said
+    assert "model <b>a100</b>" in said
+    assert "memory <b>40Gi</b>" in said
+    assert "Shared with" not in said
+
+
+def test_a_pods_devices_say_their_share_and_who_else_has_one(scene: Scene) -> None:
+    user = build.pod("user", "ml", claims={"gpu": "three"}, node="node-0")
+    mine = make.result("gpu-0", shareID="s1", consumedCapacity={"memory": "10Gi"})
+    scene.put(
+        make.claim("one", "ml", devices=[mine], reserved_for=[POD]),
+        make.claim("three", "ml", devices=[mine | {"shareID": "s2"}], reserved_for=[user]),
+        user,
+    )
+    scene.look()
+    said = claims_of(get("/ns/ml/pods/train"))
+    assert "share s1" in said
+    assert "memory <b>10Gi of 40Gi</b>" in said
+    assert 'Shared with <a href="/ns/ml/claims/three">ml/three</a> for <a href="/ns/ml/pods/user">user</a>.' in said
+    assert '<a href="/ns/ml/pods/user">user</a>' in get("/ns/ml/claims/one")
+
+
+def test_a_pod_of_an_extended_resource_names_its_class_and_the_class_names_the_pod(scene: Scene) -> None:
+    asks = {"containers": [{"name": "c", "resources": {"requests": {"example.com/gpu": "2"}}}]}
+    pod = build.pod("asks", "ml", spec=asks)
+    scene.model.set_sync(scene.epoch, SyncState("resourceclaims", "synced", "v1"), scene.now)
+    scene.put(pod, make.device_class("behind", 'device.driver == "none"', extendedResourceName="example.com/gpu"))
+    scene.look()
+    said = claims_of(get("/ns/ml/pods/asks"))
+    assert '<a href="/deviceclasses/behind">behind</a>' in said
+    assert "<code>2 example.com/gpu</code>" in said
+    assert "not created yet" in said
+    assert "Missing" not in said
+    assert {r["name"]: r["podsWaiting"] for r in ask("/deviceclasses?q=behind")["items"]} == {"behind": 1}
+    assert "/ns/ml/pods/asks" in get("/deviceclasses/behind")
+    special = make.claim(
+        "asks-claim",
+        "ml",
+        make.request("container-0-request-0", "behind"),
+        devices=[make.result("gpu-1", request="container-0-request-0")],
+        ownerReferences=[build.owner(pod)],
+        annotations={"resource.kubernetes.io/extended-resource-claim": "true"},
+    )
+    scene.put(special)
+    scene.look()
+    said = claims_of(get("/ns/ml/pods/asks"))
+    assert '<a href="/ns/ml/claims/asks-claim">' in said
+    assert '<a href="/devices/gpu.example.com/node-0/gpu-1">gpu-1</a>' in said
+
+
+@pytest.mark.usefixtures("scene")
+def test_drivers_of_a_claim_that_waits_are_not_chosen_yet() -> None:
+    row = get("/claims?q=lost").split('data-label="Driver"', 1)[1].split("</td>", 1)[0]
+    assert "not chosen yet" in row
+    assert "unknown" not in row
+
+
+def test_configuration_says_whose_it_is_and_what_would_be_gathered(scene: Scene) -> None:
+    opaque = {"opaque": {"driver": make.DRIVER, "parameters": {"mode": "fast"}}}
+    scene.put(make.device_class("tuned", config=[opaque]), make.claim("new", "ml", make.request("r", "tuned")))
+    scene.look()
+    assert "of the class tuned, for r, driver" in get("/ns/ml/claims/new")
+    config = [{"source": "FromClass", "requests": ["r"], **opaque}, {"source": "FromClaim", **opaque}]
+    allocation = {"devices": {"results": [make.result("gpu-1", request="r")], "config": config}}
+    scene.put(make.claim("new", "ml", make.request("r", "tuned"), status={"allocation": allocation}))
+    scene.look()
+    page = get("/ns/ml/claims/new")
+    assert "of the class tuned, for r, driver" in page
+    assert "of the claim, for all requests, driver" in page
+
+
+def test_a_class_that_cannot_be_read_is_not_among_those_that_claims_miss(scene: Scene) -> None:
+    scene.put(make.device_class("absent") | {"spec": "nonsense"})
+    scene.look()
+    page = get("/deviceclasses")
+    assert "Claims name" not in page
+    assert "/deviceclasses/absent" in page.split("Malformed", 1)[1]
+
+
+def test_the_kubelets_word_on_the_health_of_devices_is_told(scene: Scene) -> None:
+    resources = [{"resourceID": "gpu.example.com/gpu=gpu-0", "health": "Unhealthy"}]
+    told = [{"name": "c", "allocatedResourcesStatus": [{"name": "claim:gpu/gpu", "resources": resources}]}]
+    scene.put(POD | {"status": {"phase": "Running", "containerStatuses": told}})
+    scene.look()
+    said = claims_of(get("/ns/ml/pods/train"))
+    assert "gpu.example.com/gpu=gpu-0" in said
+    assert "Unhealthy" in said
+    scene.put(POD | {"status": {"phase": "Running", "containerStatuses": [{"allocatedResourcesStatus": 7}]}})
+    scene.look()
+    assert "The kubelet says" not in get("/ns/ml/pods/train")
+
+
+def test_a_device_shows_what_its_driver_reports_of_it(scene: Scene) -> None:
+    ready = {"type": "Ready", "status": "False", "reason": "Hot", "message": EVIL, "lastTransitionTime": build.CREATED}
+    status = {"devices": [{"driver": make.DRIVER, "pool": "node-0", "device": "gpu-0", "conditions": [ready]}]}
+    scene.put(make.claim("one", "ml", devices=[make.result("gpu-0")], reserved_for=[POD], status=status))
+    scene.look()
+    page = get("/devices/gpu.example.com/node-0/gpu-0")
+    assert "<b>Ready</b>" in page
+    assert "Hot: &lt;b&gt;evil" in page
+    assert "Ready is False" in get("/devices?state=held")
+
+
+def test_capacity_of_a_pool_and_of_a_slice_is_summed_with_what_is_used(scene: Scene) -> None:
+    share = make.result("gpu-0", shareID="s1", consumedCapacity={"memory": "10Gi"})
+    more = make.resource_slice(make.device("gpu-2", capacity=MEMORY), pool="node-0", count=2, name="more")
+    scene.put(
+        make.claim("one", "ml", devices=[share]),
+        more,
+        NODE_SLICE | {"spec": NODE_SLICE["spec"] | {"pool": more["spec"]["pool"]}},
+    )
+    scene.look()
+    assert "10Gi of 80Gi used" in get("/pools/gpu.example.com/node-0")
+    assert "10Gi of 40Gi used" in get("/slices/local")
+    assert "2 of 2 are there" in get("/slices/local")
+
+
+@pytest.mark.usefixtures("scene")
+def test_a_slice_shows_its_counters_and_the_duplicates_of_its_pool() -> None:
+    assert "3 of 4 used" in get("/slices/rack-counters")
+    assert "3 of 4 used" not in get("/slices/rack-devices")
+    assert "more than one device is named" in get("/slices/twice")
+    assert "1 of 2 are there" in get("/slices/half")
+
+
+@pytest.mark.usefixtures("scene")
+def test_a_node_names_the_pools_that_reach_it_without_being_its_own() -> None:
+    page = get("/nodes/node-1")
+    said = page.split("Pools that reach it", 1)[1].split("</p>", 1)[0]
+    assert 'href="/pools/gpu.example.com/rack/a"' in said
+    assert "(1 of 1 held)" in said
+    assert said.count("<a ") == 1

@@ -132,3 +132,56 @@ def test_a_driver_is_not_called_absent_while_its_slices_cannot_be_read() -> None
         main = main_of("/drivers")
         assert "Not known:" in main
         assert "no slice names a driver" not in main
+
+
+@pytest.mark.parametrize("state", ["forbidden", "notServed", "stale"])
+def test_a_pool_and_a_device_are_not_called_absent_while_slices_cannot_be_read(state: str) -> None:
+    for made in scene_without(()):
+        for kind in CLASSIC:
+            made.sync(kind, "notServed")
+        if state == "notServed":
+            made.sync("deviceclasses", "notServed")  # neither generation is there
+        made.sync("resourceslices", state, error="no role")
+        made.look()
+        for path in ("/pools/gpu.example.com/one", "/devices/gpu.example.com/one/gpu-0"):
+            main = words_of(main_of(path, 503))
+            assert "dradash cannot tell: resourceslices are" in main
+            assert "may exist" in main
+            assert "no role" in main
+            assert "No pool" not in main
+            assert "No device" not in main
+        for path in ("/pools", "/slices", "/devices", "/nodes/node-1"):
+            assert "There may be some." in words_of(main_of(path))
+        answer = Client().get("/api/v1/pools/gpu.example.com/one")
+        assert answer.status_code == (404 if state == "notServed" else 503)
+        assert state == "notServed" or answer.json()["type"] == "urn:dradash:problem:not-known"
+        for path in ("/devices/gpu.example.com/one/gpu-0", "/slices/none"):
+            assert Client().get("/api/v1" + path).status_code == answer.status_code
+
+
+def test_devices_that_are_held_are_not_called_unpublished_while_slices_cannot_be_read() -> None:
+    for made in scene_without(CLASSIC, pages.A100, pages.DEVICES):
+        made.sync("resourceslices", "forbidden", error="no role")
+        made.look()
+        (result,) = pages.DEVICES["status"]["allocation"]["devices"]["results"][:1]
+        path = "/".join(("/devices", result["driver"], result["pool"], result["device"]))
+        assert "Not published" not in main_of(path)
+        assert "does not publish this device any more" not in main_of(
+            f"/ns/{build.key(pages.DEVICES).replace('/', '/claims/')}"
+        )
+        assert "slices are not known" in main_of("/deviceclasses")
+        assert "which devices it leaves is not known" in main_of("/deviceclasses/a100")
+
+
+def test_a_pool_that_was_seen_is_shown_as_last_seen() -> None:
+    for made in scene_without(CLASSIC, pages.SLICE):
+        made.sync("resourceslices", "stale", error="no route")
+        made.look()
+        spec = pages.SLICE["spec"]
+        pool = f"{spec['driver']}/{spec['pool']['name']}"
+        for path in (
+            f"/pools/{pool}",
+            f"/devices/{pool}/{spec['devices'][0]['name']}",
+            f"/slices/{build.key(pages.SLICE)}",
+        ):
+            assert "As last seen" in main_of(path)

@@ -109,7 +109,7 @@ def test_kinds_that_cannot_be_read_are_named_on_every_page(
     for kind in {*kinds, *(ONE_GENERATION if state == "notServed" and ONE_GENERATION & set(kinds) else ())}:
         scene.sync(kind, state, error=f"{kind} cannot be read: a reason")
     serve(scene)
-    page = get(line.path, 200, 404)
+    page = get(line.path, 200, 404, 503)
     html5lib.HTMLParser(strict=True).parse(page)
     text = text_of(page)
     for kind in kinds:
@@ -127,7 +127,7 @@ def test_unknown_is_not_called_none(serve: Serve, line: PageLine) -> None:
     for kind in build.PLURALS.values():
         scene.sync(kind, "forbidden", error="no")
     serve(scene)
-    text = text_of(get(line.path, 200, 404))
+    text = text_of(get(line.path, 200, 404, 503))
     for claim in ("There are no claims", "There is no pod", "There are no nodes", "There are no classes", "has none"):
         assert claim not in text
 

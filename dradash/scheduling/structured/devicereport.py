@@ -24,9 +24,11 @@ from dradash.scheduling.structured.listers import listed
 from dradash.scheduling.structured.nodefilter import alike
 from dradash.scheduling.structured.nodefunnel import NodeFunnel, node_funnel
 from dradash.scheduling.structured.selection import Answers
-from dradash.scheduling.structured.smallestchange import Advice, Hint, PodsOf, wants
+from dradash.scheduling.structured.selectorwants import in_unusable_pools, wants
+from dradash.scheduling.structured.smallestchange import Advice, Hint, PodsOf
 from dradash.scheduling.structured.trial import TRIALS, Trials
 from dradash.scheduling.unblocking import holders
+from dradash.scheduling.unreadable import sentence, unreadable
 
 SITUATIONS: Final = 64  # of nodes that are looked at, those of most nodes first
 DEVICES: Final = 20_000  # after which no other situation is looked at
@@ -60,7 +62,7 @@ class NodesAlike(Told, frozen=True):
 class DeviceReport(Told, frozen=True):
     """node: "" for all. nodesSeen: on how many of them the devices were looked at; nodes: how many there are.
 
-    refused: PreFilter's words, where the attempt ends before any node is looked at.
+    refused: PreFilter's words, where the attempt ends before any node is looked at; or what of it cannot be read.
     """
 
     pod: str
@@ -109,12 +111,18 @@ class Examination:
             node=node,
             nodes=sum(s.bit_count() for s in sets),
             nodes_seen=sum(one.nodes for one in looked),
-            refused="" if self._status.is_success else self._status.message,
+            refused=self._refused(),
             answers=_answers(looked) if self._status.is_success else (),
             requests=(requests := fold(((one.funnel, one.nodes) for one in looked), self._holders)),
             hints=self._hints(looked, requests, TRIALS, everywhere=not node),
             situations=_situations(looked),
         )
+
+    def _refused(self) -> str:
+        if self._status.is_success:
+            return ""
+        wrong = unreadable(self._pod, self._cluster)
+        return self._status.message if wrong is None else sentence(*wrong, self._cluster)
 
     def hints(self, most: int, trials: int) -> tuple[Hint, ...]:
         """For a pod that no node takes: the plugin is not asked again. most: situations of nodes that are looked at."""
@@ -144,7 +152,9 @@ class Examination:
         table = self._cluster.nodes
         node = table.by_name[table.names(members & -members)[0]]
         claims = self._claims(node)
-        found = node_funnel(node, claims, self._cluster.inventory, self._cluster.device_classes, self._answers)
+        of = self._cluster
+        unread = of.malformed["deviceclasses"]
+        found = node_funnel(node, claims, of.inventory, of.device_classes, self._answers, unread)
         status = self._status
         if found.error:
             status = error(found.error)
@@ -172,12 +182,13 @@ class Examination:
         if any(one.status.is_success for one in looked):
             return ()
         tried = Trials(self._cluster.inventory, self._cluster.device_classes, self._answers, trials)
-        advice = Advice(tried, self._holders, self._pods_of(), everywhere=everywhere)
+        unread = self._cluster.malformed["deviceclasses"]
+        advice = Advice(tried, self._holders, self._pods_of(), everywhere=everywhere, unread=unread)
         nearest = sorted(looked, key=lambda one: (one.funnel.lacking, -one.nodes))[:NEAREST]
         found: dict[tuple[str, str, str], Hint] = {}
         for one in nearest:
             for hint in advice.on(one.funnel):
-                about = _of_cluster(hint, requests) if everywhere else hint
+                about = _of_cluster(hint, requests, looked) if everywhere else hint
                 found.setdefault((about.kind, about.request, about.sentence), about)
         return tuple(sorted(found.values(), key=lambda h: not h.verified)[:HINTS])
 
@@ -186,7 +197,7 @@ class Examination:
         return lambda key: holders(claims[key]) if key in claims else ()
 
 
-def _of_cluster(hint: Hint, requests: tuple[RequestFunnel, ...]) -> Hint:
+def _of_cluster(hint: Hint, requests: tuple[RequestFunnel, ...], looked: list[_Looked]) -> Hint:
     """A selector is the same on all nodes: what it met anywhere is told."""
     if hint.kind != "selector":
         return replace(hint, node="") if hint.kind == "class" else hint
@@ -198,7 +209,8 @@ def _of_cluster(hint: Hint, requests: tuple[RequestFunnel, ...]) -> Hint:
                 if hint.names[0] in loss.why:
                     values.update({v.text: v.count for v in loss.values})
     owner = hint.sentence.partition(" wants ")[0]
-    return replace(hint, node="", sentence=wants(owner, hint.names[0], values, "this cluster"))
+    unusable = in_unusable_pools(((o.funnel, o.nodes) for o in looked), hint.claim, hint.request, hint.names[0])
+    return replace(hint, node="", sentence=wants(owner, hint.names[0], values, "this cluster", unusable))
 
 
 def _answers(looked: list[_Looked]) -> tuple[NodesAnswer, ...]:

@@ -102,6 +102,16 @@ def is_backed(requests: Mapping[str, Quantity], classes: Mapping[str, DeviceClas
     return any(is_extended_resource(n) and n in resolver and not q.is_zero for n, q in requests.items())
 
 
+def classes_behind(pod: Pod, classes: Mapping[str, DeviceClass]) -> dict[str, str]:
+    """Extended resource that the pod requests -> the DeviceClass that stands behind it."""
+    named = [c.resources.requests for c in (*pod.spec.containers, *pod.spec.init_containers)]
+    if not any("/" in name for requests in named for name in requests):
+        return {}  # true of nearly all pods
+    resolver = class_by_resource(classes)
+    wanted = sorted(n for n, q in pod_requests(pod).items() if is_extended_resource(n) and not q.is_zero)
+    return {n: resolver[n] for n in wanted if n in resolver}
+
+
 def pre_filter(state: CycleState) -> HeldClaim | None:
     """preFilterExtendedResources: the pod's special claim, from an earlier attempt or new, if it needs one."""
     requests = pod_requests(state.pod)

@@ -7,6 +7,7 @@ allocator stops at the first solution and passes over devices that are taken; he
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
@@ -62,12 +63,13 @@ _EFFECTS: Final = ("NoSchedule", "NoExecute")
 
 
 class Judge:
-    """What is the same for all requests on a node."""
+    """What is the same for all requests on a node. unread: classes that are malformed, with what is wrong with them."""
 
-    def __init__(self, sight: Sight, taken: AllocatedState, answers: Answers) -> None:
+    def __init__(self, sight: Sight, taken: AllocatedState, answers: Answers, unread: Mapping[str, str] = {}) -> None:
         self._sight = sight
         self._taken = taken
         self._answers = answers
+        self._unread = unread
         self._available = AvailableCounters(taken)
 
     def fates(self, request: Request, device_class: DeviceClass | None) -> list[Fate]:
@@ -77,7 +79,9 @@ class Judge:
         if seen.trouble:
             return Fate(seen, Stage.POOL, seen.trouble)
         if device_class is None:
-            return Fate(seen, Stage.CLASS, f"class {request.class_name} does not exist")
+            wrong = self._unread.get(request.class_name)
+            why = f"cannot be read: {wrong}" if wrong is not None else "does not exist"
+            return Fate(seen, Stage.CLASS, f"class {request.class_name} {why}")
         candidate = seen.candidate
         of_class, of_request = device_class.spec.selectors, request.selectors
         refused = self._refused(seen, Stage.CLASS, f"class {device_class.name}", of_class) or self._refused(

@@ -68,6 +68,8 @@ class Inventory:
         # Worked out of slices by others, forgotten when one changes: of a pool, of all pools.
         self.of_pool: dict[PoolID, dict[Hashable, Any]] = {}
         self.of_all: dict[Hashable, Any] = {}
+        # The same of a pool's slices and of what is taken of it.
+        self.of_taken: dict[PoolID, dict[Hashable, Any]] = {}
         self._by_pool: dict[PoolID, dict[str, ResourceSlice]] = {}
         self._on_node: dict[str, dict[str, ResourceSlice]] = {}
         self._label_keys: frozenset[str] | None = None
@@ -184,6 +186,7 @@ class Inventory:
         self._taken_changed(device)
 
     def _taken_changed(self, device: DeviceID) -> None:
+        self.of_taken.pop(PoolID(device.driver, device.pool), None)
         for item in self._by_pool.get(PoolID(device.driver, device.pool), {}).values():
             if is_local(item):
                 self._columns.forget_taken(item)
@@ -202,6 +205,7 @@ class Inventory:
 
     def _link(self, key: str, item: ResourceSlice) -> None:
         self.of_pool.pop(_pool_of(item), None)
+        self.of_taken.pop(_pool_of(item), None)
         self._by_pool.setdefault(_pool_of(item), {})[key] = item
         self._counters.link(key, item)
         if is_local(item):
@@ -211,6 +215,7 @@ class Inventory:
 
     def _unlink(self, key: str, item: ResourceSlice) -> None:
         self.of_pool.pop(_pool_of(item), None)
+        self.of_taken.pop(_pool_of(item), None)
         pool = self._by_pool[_pool_of(item)]
         pool.pop(key, None)
         if not pool:

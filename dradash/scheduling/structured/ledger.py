@@ -127,9 +127,22 @@ def hold_of(inventory: Inventory, device: DeviceID) -> str:
 
 def taken_in(inventory: Inventory, state: PoolState) -> int:
     """How many of its devices are held, wholly or in part."""
-    driver, pool = state.id.driver, state.id.pool
-    held = inventory.held_devices
-    return sum(DeviceID(driver, pool, d.name) in held for s in state.slices for d in s.spec.devices)
+    known = inventory.of_taken.setdefault(state.id, {})
+    if "count" not in known:
+        driver, pool = state.id.driver, state.id.pool
+        held = inventory.held_devices
+        known["count"] = sum(DeviceID(driver, pool, d.name) in held for s in state.slices for d in s.spec.devices)
+    count: int = known["count"]
+    return count
+
+
+def tainted_in(inventory: Inventory, state: PoolState) -> int:
+    """How many of its devices have a taint."""
+    known = inventory.of_pool.setdefault(state.id, {})
+    if "tainted" not in known:
+        known["tainted"] = sum(bool(d.taints) for s in state.slices for d in s.spec.devices)
+    count: int = known["tainted"]
+    return count
 
 
 class CounterUse(msgspec.Struct, frozen=True):
@@ -186,6 +199,29 @@ def capacities(inventory: Inventory, one: Published) -> list[CounterUse]:
         used = total if whole else taken.get(name, _NONE)
         found.append(CounterUse("", name, str(used), str(total), share_of(used, total)))
     return found
+
+
+def capacities_of(inventory: Inventory, devices: Iterable[Published]) -> list[CounterUse]:
+    """The same of several devices together; a quantity that cannot be read leaves its name without a sum."""
+    totals: dict[str, list[Quantity]] = {}
+    wrong: dict[str, str] = {}
+    for one in devices:
+        whole, taken = one.id in inventory.taken.devices, inventory.taken.capacity.get(one.id, {})
+        for name, held in one.device.capacity.items():
+            try:
+                total = amount(held.value)
+            except AllocationError as error:
+                wrong[name] = str(error)
+                continue
+            sums = totals.setdefault(name, [_NONE, _NONE])
+            sums[0] = sums[0] + (total if whole else taken.get(name, _NONE))
+            sums[1] = sums[1] + total
+    return [
+        CounterUse("", name, "?", "?", 0.0, wrong[name])
+        if name in wrong
+        else CounterUse("", name, str(totals[name][0]), str(totals[name][1]), share_of(*totals[name]))
+        for name in sorted({*totals, *wrong})
+    ]
 
 
 def share_of(used: Quantity, total: Quantity) -> float:

@@ -14,7 +14,7 @@ from dradash.kinds.resourceslice import ResourceSlice
 from dradash.scheduling.structured.cel import CompileError, compile_selector
 from dradash.scheduling.structured.columns import Columns
 from dradash.scheduling.structured.inventory import Inventory
-from dradash.scheduling.structured.ledger import PoolState, Published, devices_in, pool_states
+from dradash.scheduling.structured.ledger import PoolState, Published, devices_in, pool_states, published_in
 from dradash.scheduling.structured.reading import Reading
 from dradash.scheduling.structured.selection import answer_of
 
@@ -89,6 +89,25 @@ def _leaves(inventory: Inventory, chain: tuple[str, ...]) -> tuple[int, list[Lef
             totals[index][1] += failed
             words[index] = words[index] or error
     return seen, [Left(e, t[0], t[1], w) for e, t, w in zip(chain, totals, words, strict=True)]
+
+
+def free(inventory: Inventory, chain: tuple[str, ...]) -> int:
+    """How many of the devices that the chain leaves, in usable pools, no claim holds, wholly or in part."""
+    if any(map(compile_error, chain)):
+        return 0
+    return sum(_free_in(inventory, state, chain) for state in pool_states(inventory) if state.state == "usable")
+
+
+def _free_in(inventory: Inventory, state: PoolState, chain: tuple[str, ...]) -> int:
+    known = inventory.of_taken.setdefault(state.id, {})
+    if ("free", chain) not in known:
+        of_pool = inventory.of_pool.setdefault(state.id, {})
+        if ("matching", chain) not in of_pool:
+            of_pool["matching", chain] = [d.id for d in published_in(inventory, state) if match(d, chain).matches]
+        held = inventory.held_devices
+        known["free", chain] = sum(id_ not in held for id_ in of_pool["matching", chain])
+    count: int = known["free", chain]
+    return count
 
 
 def _in_pool(inventory: Inventory, state: PoolState, chain: tuple[str, ...], reading: Reading) -> list[Counted]:

@@ -52,14 +52,20 @@ def lacking(course: Course) -> int:
 
 
 def node_funnel(
-    node: Node, claims: list[ResourceClaim], inventory: Inventory, classes: Mapping[str, DeviceClass], answers: Answers
+    node: Node,
+    claims: list[ResourceClaim],
+    inventory: Inventory,
+    classes: Mapping[str, DeviceClass],
+    answers: Answers,
+    unread: Mapping[str, str] = {},
 ) -> NodeFunnel:
+    """unread: classes that are malformed, with what is wrong with them."""
     try:
         sight = sight_of(inventory, node)
     except AllocationError as wrong:
         return NodeFunnel(node, claims, [[] for _ in claims], error=str(wrong))
     taken = inventory.taken
-    judge = Judge(sight, taken, answers)
+    judge = Judge(sight, taken, answers, unread)
     courses = []
     for claim in claims:
         of_claim = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from itertools import combinations, islice
 from typing import Final
 
@@ -20,6 +20,7 @@ from dradash.scheduling.structured.fates import Fate, Stage, untolerated, untole
 from dradash.scheduling.structured.funnel import Holders, Told, met_text
 from dradash.scheduling.structured.nodefunnel import NodeFunnel, lacking
 from dradash.scheduling.structured.pools import PoolID
+from dradash.scheduling.structured.selectorwants import NAMED, in_unusable_pools, listing, wants
 from dradash.scheduling.structured.trial import (
     Change,
     Trials,
@@ -33,7 +34,6 @@ FREED: Final = 32  # devices among which those to free are looked for
 MORE: Final = 2  # than seem to be missing
 COMBINATIONS: Final = 16
 OF_A_KIND: Final = 3  # taints, selectors: the most frequent ones
-NAMED: Final = 4
 
 _FACTS: Final = ("devices", "class")  # nothing that could be tried
 PodsOf = Callable[[str], tuple[str, ...]]  # claim key -> keys of the pods that use it
@@ -65,11 +65,13 @@ class _Option(msgspec.Struct, frozen=True):
 
 
 class Advice:
-    """hints: those that are right; `everywhere`: the sentence names the node."""
+    """hints: those that are right; `everywhere`: the sentence names the node. unread: classes that are malformed."""
 
-    def __init__(self, trials: Trials, holders: Holders, pods_of: PodsOf, *, everywhere: bool) -> None:
+    def __init__(
+        self, trials: Trials, holders: Holders, pods_of: PodsOf, *, everywhere: bool, unread: Collection[str] = ()
+    ) -> None:
         self._trials, self._holders, self._pods_of = trials, holders, pods_of
-        self._everywhere = everywhere
+        self._everywhere, self._unread = everywhere, unread
 
     def on(self, funnel: NodeFunnel) -> list[Hint]:
         """The verified ones first; where no single one helps, those that help together, else none but facts."""
@@ -132,7 +134,14 @@ class Advice:
         name = about.course.request.class_name
         if name in self._trials.classes:
             return []
-        return [_Option(about.hint("class", f"class {name} is missing", names=(name,)), Change())]
+        return [
+            _Option(
+                about.hint(
+                    "class", f"class {name} {'cannot be read' if name in self._unread else 'is missing'}", names=(name,)
+                ),
+                Change(),
+            )
+        ]
 
     def _pools(self, about: _About) -> list[_Option]:
         """Pools that are incomplete here, taken for complete as they are."""
@@ -217,9 +226,10 @@ class Advice:
         for part, fates in sorted(by_part.items(), key=lambda item: -len(item[1]))[:OF_A_KIND]:
             values = Counter(met_text(f.met) for f in fates if f.met)
             owner = "selector" if stage is Stage.REQUEST else f"class {request.class_name}"
-            hint = about.hint(
-                "selector", wants(owner, part, values, f"node {about.funnel.node.name}"), names=(short(part),)
-            )
+            claim, name = object_name(about.claim), short(part)
+            unusable = in_unusable_pools([(about.funnel, 1)], claim, request.full_name, name)
+            sentence = wants(owner, part, values, f"node {about.funnel.node.name}", unusable)
+            hint = about.hint("selector", sentence, names=(name,))
             options.append(_Option(hint, self._less(about, stage, part)))
         return options
 
@@ -283,14 +293,3 @@ class _About:
 
 def _toleration(taint: DeviceTaint) -> DeviceToleration:
     return DeviceToleration(key=taint.key, operator="Equal", value=taint.value, effect=taint.effect)
-
-
-def wants(owner: str, part: str, values: Counter[str], where: str) -> str:
-    """`selector wants model == "h100"; this cluster has a100 (40), l4 (8)`."""
-    met = listing([f"{value} ({count})" for value, count in values.most_common()])
-    return f"{owner} wants {short(part)}" + (f"; {where} has {met}" if met else "")
-
-
-def listing(names: list[str]) -> str:
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return ", ".join(names[:NAMED]) + more

@@ -87,7 +87,7 @@ class DriversPage(Page):
 
 
 NAMING_DRIVERS: Final = (classes.KIND, "resourceslices")
-DRIVER_BLOCKS: Final = ("headline", "durations", "debts", "refused", "pods")
+DRIVER_BLOCKS: Final = ("headline", "pools", "durations", "debts", "refused", "reports", "pods")
 
 
 class DriverPage(ShowsFindings):

@@ -85,6 +85,20 @@ class PoolsPage(_ListPage):
         return pools.present(world, self.query)
 
 
+def _missing(world: World, what: str, name: str) -> tuple[str, list[Part], int]:
+    """The page of a pool or a device that no slice publishes. While slices cannot be read, it is not called absent."""
+    known = status.can_tell(world, slices.KIND)
+    told = {
+        "what": what,
+        "name": name,
+        "kind": slices.KIND,
+        "chip": status.chip_of(world, slices.KIND),
+        "known": known,
+    }
+    title = f"No {what} {name}" if known else f"Not known: {what} {name}"
+    return title, [Part("page", "pool/_missing.html", told)], 404 if known else 503
+
+
 POOL_BLOCKS: Final = ("headline", "slices", "devices")
 
 
@@ -99,10 +113,9 @@ class PoolPage(ShowsFindings):
         driver, pool = self.where["driver"], self.where["pool"]
         with self.world() as world:
             view = pools.detail(world, driver, pool)
-            sync = status.chip_of(world, slices.KIND)
+            missing = _missing(world, "pool", f"{driver}/{pool}")
         if view is None:
-            told = {"what": "pool", "name": f"{driver}/{pool}", "kind": slices.KIND, "chip": sync}
-            return f"No pool {driver}/{pool}", [Part("page", "pool/_missing.html", told)], 404
+            return missing
         headline, *blocks = [Part(n, f"pool/_{n}.html", view) for n in POOL_BLOCKS]
         return pool, [headline, self.findings_about(POOLS, f"{driver}/{pool}"), *blocks], 200
 
@@ -166,9 +179,8 @@ class DevicePage(ShowsFindings):
         id_ = DeviceID(self.where["driver"], self.where["pool"], self.where["device"])
         with self.world() as world:
             view = ledger.detail(world, id_)
-            sync = status.chip_of(world, slices.KIND)
+            missing = _missing(world, "device", str(id_))
         if view is None:
-            told = {"what": "device", "name": str(id_), "kind": slices.KIND, "chip": sync}
-            return f"No device {id_}", [Part("page", "pool/_missing.html", told)], 404
+            return missing
         headline, *blocks = [Part(n, f"device/_{n}.html", view) for n in DEVICE_BLOCKS]
         return id_.device, [headline, self.findings_about(DEVICES, str(id_)), *blocks], 200

@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from dradash.kinds import deviceclaim
 from dradash.kinds.meta import ObjectMeta
 from dradash.reader.trails import ClaimMark
 from dradash.reader.world import World
@@ -80,6 +81,7 @@ class ClaimRow(msgspec.Struct, frozen=True):
     pods: int  # pods that name the claim
     owner: Owner | None
     created: str
+    chosen_later: bool = False  # which drivers serve it: the scheduler chooses devices
     trail: Strip | None = None
 
 
@@ -237,6 +239,7 @@ def _row(item: Item, cluster: Cluster) -> ClaimRow:
         pods=len(cluster.pods_by_claim.members(item.key)),
         owner=owner_of(claim.metadata),
         created=claim.metadata.creation_timestamp or "",
+        chosen_later=isinstance(claim, deviceclaim.ResourceClaim),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -11,6 +11,8 @@ from dradash.kinds.deviceclaim import (
     ALL,
     CapacityRequirements,
     Condition,
+    ConsumerReference,
+    DeviceAllocationConfiguration,
     DeviceConstraint,
     DeviceRequestAllocationResult,
     DeviceToleration,
@@ -23,7 +25,7 @@ from dradash.scheduling.structured.devices import DeviceID
 from dradash.scheduling.structured.ledger import attribute_text, find
 from dradash.scheduling.structured.requests import Request, requests_of
 from dradash.web.presenters.steps import as_yaml
-from dradash.web.presenters.words import claim_href, device_class_href, device_href
+from dradash.web.presenters.words import claim_href, device_class_href, device_href, pod_href, pool_href
 
 SHARERS: Final = 20  # claims that share a device
 OPAQUE: Final = 2000  # characters of a driver's configuration
@@ -59,12 +61,21 @@ class ConditionView(msgspec.Struct, frozen=True):
     at: str
 
 
+class Sharer(msgspec.Struct, frozen=True):
+    """Another claim that has the device or a share of it, with the pods that it is reserved for."""
+
+    claim: str
+    href: str
+    pods: tuple[tuple[str, str], ...]  # name, href ("" where the pod is not known)
+
+
 class ChosenDevice(msgspec.Struct, frozen=True):
     """exists: the pool still publishes it. awaits: binding conditions that its driver has not reported yet."""
 
     request: str
     driver: str
     pool: str
+    pool_href: str
     device: str
     href: str
     exists: bool
@@ -76,7 +87,7 @@ class ChosenDevice(msgspec.Struct, frozen=True):
     conditions: tuple[ConditionView, ...]
     awaits: tuple[str, ...]
     data: str
-    shared_with: tuple[tuple[str, str], ...]  # key and page of other claims
+    shared_with: tuple[Sharer, ...]
 
 
 class ConfigView(msgspec.Struct, frozen=True):
@@ -103,9 +114,14 @@ def requested(claim: ResourceClaim, cluster: Cluster) -> Requested:
             for r in claim.spec.devices.requests
         ),
         constraints=tuple(_constraint(c) for c in claim.spec.devices.constraints),
-        devices=tuple(_device(claim, r, cluster) for r in results),
-        config=_config(claim),
+        devices=chosen_devices(claim, cluster),
+        config=_config(claim, cluster),
     )
+
+
+def chosen_devices(claim: ResourceClaim, cluster: Cluster) -> tuple[ChosenDevice, ...]:
+    allocation = claim.status.allocation
+    return tuple(_device(claim, r, cluster) for r in allocation.devices.results) if allocation else ()
 
 
 def _alternative(request: Request, cluster: Cluster, chosen: Iterable[str]) -> Alternative:
@@ -172,6 +188,7 @@ def _device(claim: ResourceClaim, result: DeviceRequestAllocationResult, cluster
         request=result.request,
         driver=result.driver,
         pool=result.pool,
+        pool_href=pool_href(result.driver, result.pool),
         device=result.device,
         href=device_href(id_),
         exists=published is not None,
@@ -183,8 +200,19 @@ def _device(claim: ResourceClaim, result: DeviceRequestAllocationResult, cluster
         conditions=tuple(_condition(c) for c in conditions),
         awaits=tuple(c for c in result.binding_conditions if c not in met),
         data=_yaml(status.data) if status else "",
-        shared_with=tuple((k, claim_href(k)) for k in sharers),
+        shared_with=tuple(_sharer(k, cluster) for k in sharers),
     )
+
+
+def _sharer(key: str, cluster: Cluster) -> Sharer:
+    claim = cluster.device_claims.get(key)
+    return Sharer(key, claim_href(key), tuple(pod_of(r, cluster) for r in claim.status.reserved_for) if claim else ())
+
+
+def pod_of(ref: ConsumerReference, cluster: Cluster) -> tuple[str, str]:
+    """Name and page of a pod that a claim is reserved for; "" for the page of one that is not known."""
+    key = cluster.pods_by_uid.get(ref.uid)
+    return ref.name, pod_href(key) if key else ""
 
 
 def _is_of(status: Any, result: DeviceRequestAllocationResult) -> bool:
@@ -200,18 +228,35 @@ def _condition(condition: Condition) -> ConditionView:
     )
 
 
-def _config(claim: ResourceClaim) -> tuple[ConfigView, ...]:
-    """As it was gathered for the drivers; before that, the claim's own."""
+def _config(claim: ResourceClaim, cluster: Cluster) -> tuple[ConfigView, ...]:
+    """As it was gathered for the drivers; before that, what would be: of each alternative's class, and the claim's."""
+    alternatives = [a for r in claim.spec.devices.requests for a in requests_of(r)]
     allocation = claim.status.allocation
     if allocation is not None:
-        return tuple(_one_config(c.source, c.requests, c.opaque) for c in allocation.devices.config)
-    return tuple(_one_config("FromClaim", c.requests, c.opaque) for c in claim.spec.devices.config)
+        classes = {a.full_name: a.class_name for a in alternatives}
+        return tuple(_one_config(_source(c, classes), c.requests, c.opaque) for c in allocation.devices.config)
+    found: list[ConfigView] = []
+    for one in alternatives:
+        known = cluster.device_classes.get(one.class_name)
+        source = f"of the class {one.class_name}"
+        found += [_one_config(source, (one.full_name,), c.opaque) for c in (known.spec.config if known else ())]
+    own = (_one_config("of the claim", c.requests, c.opaque) for c in claim.spec.devices.config)
+    return (*found, *own)
+
+
+def _source(config: DeviceAllocationConfiguration, classes: Mapping[str, str]) -> str:
+    """classes: by the full names of requests."""
+    if config.source == "FromClaim":
+        return "of the claim"
+    if config.source != "FromClass":
+        return config.source
+    names = sorted({classes[r] for r in config.requests if r in classes})
+    return f"of the class {', '.join(names)}" if names else "of the class"
 
 
 def _one_config(source: str, requests: tuple[str, ...], opaque: dict[str, Any] | None) -> ConfigView:
-    words = {"FromClass": "of the class", "FromClaim": "of the claim"}
     driver = str((opaque or {}).get("driver", ""))
-    return ConfigView(words.get(source, source), requests, driver, _yaml((opaque or {}).get("parameters")))
+    return ConfigView(source, requests, driver, _yaml((opaque or {}).get("parameters")))
 
 
 def _yaml(value: Any) -> str:

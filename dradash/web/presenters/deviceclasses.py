@@ -24,6 +24,7 @@ from dradash.web.presenters.charts import Spark
 from dradash.web.presenters.classes import PodRow, StateCount, states, waiting_pods, waiting_spark
 from dradash.web.presenters.nodelist import pending_verdicts
 from dradash.web.presenters.query import Column, Pager, Query, Sorting, columns, page_of, sorted_by
+from dradash.web.presenters.status import can_tell
 from dradash.web.presenters.steps import as_yaml
 from dradash.web.presenters.words import bench_href, device_class_href, row_id
 
@@ -32,13 +33,14 @@ PARAMS: Final = frozenset({"q", "sort", "page"})
 
 
 class DeviceClassRow(msgspec.Struct, frozen=True):
-    """left: devices of usable pools that the selectors leave; of: how many there are."""
+    """left: devices that the selectors leave, of all (`of`) in usable pools; free: of them, that no claim holds."""
 
     id: str
     name: str
     href: str
     selectors: tuple[Left, ...]
     left: int
+    free: int
     of: int
     error: str
     extended: str  # resource that pods may ask for instead of a claim
@@ -47,6 +49,7 @@ class DeviceClassRow(msgspec.Struct, frozen=True):
     waiting: int
     waiting_href: str
     spark: Spark | None
+    slices_known: bool = True  # or seen at least once
 
     @property
     def none(self) -> bool:
@@ -124,7 +127,7 @@ def present(world: World, query: Query, samples: Sequence[Sample]) -> DeviceClas
         columns=(
             heads[0],
             Column("Selectors"),
-            Column("Devices left", css="num"),
+            Column("Devices that match", css="num"),
             *heads[1:],
             Column("Waiting, over time"),
         ),
@@ -138,9 +141,7 @@ def present(world: World, query: Query, samples: Sequence[Sample]) -> DeviceClas
 def _missing(world: World) -> tuple[tuple[str, int], ...]:
     cluster = world.cluster
     named = cluster.claims_by_device_class
-    return tuple(
-        (name, len(named.members(name))) for name in sorted(named.groups()) if name not in cluster.device_classes
-    )
+    return tuple((name, len(named.members(name))) for name in sorted(named.groups()) if name not in cluster.raw[KIND])
 
 
 def _waiting(world: World) -> Counter[str]:
@@ -167,6 +168,7 @@ def _row(world: World, item: _Item, samples: Sequence[Sample]) -> DeviceClassRow
         href=device_class_href(item.name),
         selectors=tuple(left),
         left=left[-1].devices if left else seen,
+        free=matching.free(world.cluster.inventory, expressions(item.of)),
         of=seen,
         error=next((one.error for one in left if one.error), ""),
         extended=item.of.spec.extended_resource_name or "",
@@ -175,6 +177,7 @@ def _row(world: World, item: _Item, samples: Sequence[Sample]) -> DeviceClassRow
         waiting=item.waiting,
         waiting_href="/pods?" + urlencode({"class": item.name}),
         spark=waiting_spark(samples, device_class(item.name)),
+        slices_known=bool(world.cluster.inventory.slices) or can_tell(world, "resourceslices"),
     )
 
 

@@ -15,10 +15,25 @@ from dradash.reader.driverstats import DriverStats, Refused, Summary
 from dradash.reader.talks import LATE
 from dradash.reader.waits import Since
 from dradash.reader.world import World
+from dradash.scheduling.claimfacts import classes_in
+from dradash.scheduling.generation import Generation
+from dradash.scheduling.verdict import Verdict
 from dradash.web.presenters.charts import Histogram, Spark, histogram, per_slot, spark
 from dradash.web.presenters.classes import PodRow, StateCount, states, waiting_pods
+from dradash.web.presenters.driverdevices import DeviceCounts, DriverDevices, counts
+from dradash.web.presenters.driverdevices import present as driver_devices
 from dradash.web.presenters.query import Column, Pager, Query, Sorting, columns, page_of, sorted_by
-from dradash.web.presenters.words import Chip, claim_href, class_href, driver_href, negotiation_href, node_href, row_id
+from dradash.web.presenters.words import (
+    Chip,
+    claim_href,
+    class_href,
+    device_class_href,
+    driver_href,
+    negotiation_href,
+    node_href,
+    pool_href,
+    row_id,
+)
 
 PARAMS: Final = frozenset({"q", "sort", "page"})
 REFUSED: Final = 20
@@ -27,13 +42,13 @@ SPARK_SLOTS: Final = 30
 SPARK_SPAN: Final = 1800.0  # seconds
 
 NEVER: Final = Chip("Never heard of", "bad", "question", "It has neither answered nor allocated, as far as is known")
-SILENT: Final = Chip("Owes a move", "busy", "clock", "A negotiation or a claim waits for it to move")
+SILENT: Final = Chip("Owes a move", "busy", "clock", "A negotiation, a claim or a pool of devices waits for it to move")
 REFUSES: Final = Chip("Refuses all nodes", "bad", "cross", "It finds every node unsuitable that a pod could go to")
-ANSWERS: Final = Chip("Owes nothing", "good", "check", "No negotiation and no claim waits for it")
+ANSWERS: Final = Chip("Owes nothing", "good", "check", "No negotiation, no claim and no pool waits for it")
 
 
 class DebtRow(msgspec.Struct, frozen=True):
-    """A move that a driver owes: who waits for it (a pod's negotiation, or a claim alone)."""
+    """A move that a driver owes: who waits for it (a pod's negotiation, a claim alone, or a pool of devices)."""
 
     title: str
     href: str
@@ -56,6 +71,7 @@ class DriverRow(msgspec.Struct, frozen=True):
     silent: float
     record: Summary
     spark: Spark | None
+    devices: DeviceCounts | None  # None: it publishes none
 
 
 class DriversView(msgspec.Struct, frozen=True):
@@ -79,6 +95,8 @@ class RefusedNode(msgspec.Struct, frozen=True):
 
 class DriverView(msgspec.Struct, frozen=True):
     row: DriverRow
+    negotiates: bool  # or did: the older generation's words are about it
+    devices: DriverDevices
     states: tuple[StateCount, ...]
     debts: tuple[DebtRow, ...]
     debts_total: int
@@ -108,18 +126,29 @@ _SHOWN: Final = ("driver", "silent", "owed", "p50", "p95", "last", "refusals", "
 
 def _debt(debt: Debt) -> DebtRow:
     title, link = (debt.pod, negotiation_href(debt.pod)) if debt.pod else (debt.claim, claim_href(debt.claim))
+    if debt.pool:
+        title, link = debt.pool.removeprefix(f"{debt.driver}/"), pool_href(*debt.pool.split("/", 1))
     return DebtRow(title, link, debt.claim if debt.pod else "", debt.what, debt.since, debt.refuses)
 
 
 def present(world: World, stats: DriverStats, query: Query, now: float, waits: Since) -> DriversView:
     known = driver_items(world, stats, now, waits)
     text = query.get("q").casefold()
-    matching = [i for i in known if not text or text in f"{i.name} {' '.join(i.classes)}".casefold()]
+    matching = [
+        i for i in known if not text or text in f"{i.name} {' '.join((*i.classes, *i.device_classes))}".casefold()
+    ]
     shown, pager = page_of(sorted_by(matching, query, SORTINGS, lambda i: i.name), query)
     heads = dict(zip((s.name for s in SORTINGS), columns(query, SORTINGS), strict=True))
     first, *others = (heads[n] for n in _SHOWN)
     return DriversView(
-        columns=(first, Column("State"), Column("Classes", css="off-wall"), *others, Column("Allocations, 30 min")),
+        columns=(
+            first,
+            Column("State"),
+            Column("Classes", css="off-wall"),
+            Column("Devices held", css="num"),
+            *others,
+            Column("Allocations, 30 min"),
+        ),
         rows=tuple(_row(i, stats, now) for i in shown),
         pager=pager,
         known=len(known),
@@ -136,12 +165,16 @@ def _row(item: DriverItem, stats: DriverStats, now: float) -> DriverRow:
         name=item.name,
         href=driver_href(item.name),
         chip=_chip(item),
-        classes=tuple((c, class_href(c)) for c in item.classes),
+        classes=(
+            *((c, class_href(c)) for c in item.classes),
+            *((c, device_class_href(c)) for c in item.device_classes),
+        ),
         claims=sum(item.claims.values()),
         owed=sum(not d.refuses for d in item.debts),
         silent=item.silent,
         record=item.record,
         spark=spark(times, "Allocations a minute") if any(times) else None,
+        devices=counts(item.name, item.devices),
     )
 
 
@@ -158,15 +191,27 @@ def detail(world: World, stats: DriverStats, name: str, now: float, waits: Since
     item = driver_item(world, stats, name, now, waits)
     if item is None:
         return None
+    record, asking = item.record, set(item.device_classes)
     return DriverView(
         row=_row(item, stats, now),
+        negotiates=bool(item.classes or record.responses or record.refusals) or not item.devices.pools,
+        devices=driver_devices(world, name),
         states=states(item.claims, {"driver": name}),
         debts=tuple(_debt(d) for d in item.debts[:OWED]),
         debts_total=len(item.debts),
         refused=tuple(_refused(r) for r in stats.refused_most(name, REFUSED, now)),
-        durations=histogram("durations", "From the first question to the allocation", item.record.durations),
-        pods=tuple(waiting_pods(world, lambda v: v is not None and any(c.driver == name for c in v.claims))),
+        durations=histogram("durations", "From the first question to the allocation", record.durations),
+        pods=tuple(waiting_pods(world, lambda v: v is not None and _waits_for(v, name, asking))),
         since=stats.since,
+    )
+
+
+def _waits_for(verdict: Verdict, driver: str, asking: set[str]) -> bool:
+    """asking: DeviceClasses that want devices of the driver; which driver will serve a claim is not known before."""
+    is_structured = verdict.generation == Generation.STRUCTURED
+    return any(
+        driver in classes_in(c.driver) or (is_structured and asking & set(classes_in(c.resource_class)))
+        for c in verdict.claims
     )
 
 

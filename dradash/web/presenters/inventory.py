@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import msgspec
@@ -11,15 +11,16 @@ from dradash.kinds import deviceclaim
 from dradash.reader.world import World
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.structured import ledger
-from dradash.scheduling.structured.devices import DeviceID
+from dradash.scheduling.structured.devices import AllocationError, DeviceID
 from dradash.scheduling.structured.ledger import CounterUse, PoolState, Published
 from dradash.scheduling.structured.ledgerpages import Found, Wanted
-from dradash.web.presenters.deviceclaim import attributes_of, device_taint_text
-from dradash.web.presenters.words import Chip, claim_href, device_href, node_href, pod_href, pool_href, row_id
+from dradash.web.presenters.deviceclaim import attributes_of, device_taint_text, pod_of
+from dradash.web.presenters.words import Chip, claim_href, device_href, node_href, pool_href, row_id
 
 HOLDERS: Final = 5  # of one device that a row names
 ATTRIBUTES: Final = 4
 ON_NODE: Final = 100
+OTHERS: Final = 20  # pools that reach a node
 
 HOLDS: Final = {
     ledger.FREE: Chip("Free", "good", "check", "No claim holds it"),
@@ -71,6 +72,7 @@ class DeviceRow(msgspec.Struct, frozen=True):
     taints: tuple[str, ...]
     attributes: tuple[tuple[str, str], ...]  # first ones
     more_attributes: int
+    unwell: tuple[str, ...]  # conditions that its driver reports and that are not true
 
 
 class PoolRow(msgspec.Struct, frozen=True):
@@ -107,12 +109,7 @@ def holder(cluster: Cluster, key: str) -> Holder:
         return Holder(key, claim_href(key), (), "")
     allocation = claim.status.allocation
     since = allocation.allocation_timestamp if allocation else None
-    return Holder(key, claim_href(key), tuple(_pod(cluster, r) for r in claim.status.reserved_for), since or "")
-
-
-def _pod(cluster: Cluster, ref: deviceclaim.ConsumerReference) -> tuple[str, str]:
-    key = cluster.pods_by_uid.get(ref.uid)
-    return ref.name, pod_href(key) if key else ""
+    return Holder(key, claim_href(key), tuple(pod_of(r, cluster) for r in claim.status.reserved_for), since or "")
 
 
 def nodes_of(one: Published) -> tuple[tuple[tuple[str, str], ...], str]:
@@ -150,31 +147,62 @@ def device_row(world: World, one: Published, state: PoolState) -> DeviceRow:
         taints=tuple(device_taint_text(t) for t in one.device.taints),
         attributes=attributes[:ATTRIBUTES],
         more_attributes=max(0, len(attributes) - ATTRIBUTES),
+        unwell=tuple(
+            f"{c.type} is {c.status or 'not said'}" for _, c in reported(cluster, one.id, keys) if c.status != "True"
+        ),
     )
 
 
+def reported(cluster: Cluster, device: DeviceID, holders: Iterable[str]) -> Iterator[tuple[str, deviceclaim.Condition]]:
+    """What its driver reports of an allocated device: key of the claim, and the condition."""
+    for key in holders:
+        claim = cluster.device_claims.get(key)
+        for status in claim.status.devices if claim is not None else ():
+            if (status.driver, status.pool, status.device) == device:
+                yield from ((key, condition) for condition in status.conditions)
+
+
 class NodeDevices(msgspec.Struct, frozen=True):
-    """Devices of the node's own pools; those that selectors bring are not among them. served: there are slices at all,
-    or there may be."""
+    """Devices of the node's own pools. others: pools that reach it by a selector or reach all nodes. served: there are
+    slices at all, or there may be."""
 
     name: str
     rows: tuple[DeviceRow, ...]
     total: int
     taken: int
     served: bool
+    others: tuple[PoolRow, ...] = ()
+    more_others: int = 0
 
 
 def devices_of_node(world: World, name: str) -> NodeDevices:
     inventory = world.cluster.inventory
     found = Found(inventory, Wanted(node=name))
     rows = found.rows(0, found.count)
+    others = _others(world, name)
     return NodeDevices(
         name=name,
         rows=tuple(device_row(world, one, state) for state, one in rows[:ON_NODE]),
         total=len(rows),
         taken=sum(one.id in inventory.held_devices for _, one in rows),
         served=bool(inventory.slices) or getattr(world.sync.get("resourceslices"), "state", "") == "synced",
+        others=tuple(pool_row(world, s) for s in others[:OTHERS]),
+        more_others=max(0, len(others) - OTHERS),
     )
+
+
+def _others(world: World, name: str) -> list[PoolState]:
+    """Pools with devices for the node in a slice that does not name it."""
+    inventory, node = world.cluster.inventory, world.cluster.nodes.by_name.get(name)
+    if node is None:
+        return []
+    try:
+        seen = inventory.seen_from(node)
+    except AllocationError:
+        return []  # the verdicts say what is wrong with the selector
+    near = sorted(id_ for id_, of in seen.items() if any(s.spec.devices and s.spec.node_name != name for s in of))
+    states = (ledger.state_of_pool(inventory, id_) for id_ in near)
+    return [state for state in states if state is not None]
 
 
 def pool_row(world: World, state: PoolState) -> PoolRow:

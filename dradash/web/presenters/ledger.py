@@ -7,20 +7,33 @@ from typing import Final
 
 import msgspec
 
+from dradash.kinds.deviceclaim import Condition
 from dradash.kinds.resourceslice import Device
 from dradash.reader.world import World
 from dradash.scheduling.structured import ledger, ledgerpages
 from dradash.scheduling.structured.devices import DeviceID
-from dradash.scheduling.structured.ledgerpages import Wanted
+from dradash.scheduling.structured.ledgerpages import TAKEN, Wanted
 from dradash.scheduling.structured.pools import PoolID
 from dradash.web.presenters.deviceclaim import attributes_of, device_taint_text
-from dradash.web.presenters.inventory import HOLDS, Bar, DeviceRow, Holder, bars, device_row, holder, published
+from dradash.web.presenters.inventory import (
+    HOLDS,
+    Bar,
+    DeviceRow,
+    Holder,
+    bars,
+    device_row,
+    holder,
+    published,
+    reported,
+)
 from dradash.web.presenters.query import ROWS, WALL_ROWS, Column, Option, Pager, Query, options
-from dradash.web.presenters.words import Chip, device_href, slice_href
+from dradash.web.presenters.status import can_tell
+from dradash.web.presenters.words import Chip, claim_href, cut, device_href, slice_href
 
 PARAMS: Final = frozenset({"driver", "pool", "node", "state", "q", "page"})
 TAINTED: Final = "tainted"
-STATES: Final = {state: chip.text for state, chip in HOLDS.items()} | {TAINTED: "Tainted"}
+STATES: Final = {state: chip.text for state, chip in HOLDS.items()} | {TAKEN: "Held in any way", TAINTED: "Tainted"}
+NOT_KNOWN: Final = Chip("Not known", "idle", "question", "Slices cannot be read now: what the device is, is not known")
 MISSING: Final = Chip("Not published", "bad", "question", "No slice of its pool's newest generation has it")
 
 
@@ -47,6 +60,17 @@ class TaintRow(msgspec.Struct, frozen=True):
     since: str
 
 
+class ConditionRow(msgspec.Struct, frozen=True):
+    """What the driver reports of the device for a claim."""
+
+    claim: str
+    claim_href: str
+    type: str
+    status: str
+    words: str
+    at: str
+
+
 class DeviceView(msgspec.Struct, frozen=True):
     """row: None for a device that claims hold and no slice publishes."""
 
@@ -63,6 +87,7 @@ class DeviceView(msgspec.Struct, frozen=True):
     consumes: tuple[str, ...]
     taints: tuple[TaintRow, ...]
     holders: tuple[Holder, ...]
+    conditions: tuple[ConditionRow, ...]
     shareable: bool
     binding: tuple[str, ...]
     href: str
@@ -74,7 +99,7 @@ def wanted_by(query: Query) -> Wanted:
         driver=query.get("driver"),
         pool=query.get("pool"),
         node=query.get("node"),
-        hold=state if state in HOLDS else "",
+        hold=state if state in (*HOLDS, TAKEN) else "",
         tainted=state == TAINTED,
         text=query.get("q").casefold(),
     )
@@ -148,7 +173,7 @@ def detail(world: World, id_: DeviceID) -> DeviceView | None:
         driver=id_.driver,
         pool=id_.pool,
         name=id_.device,
-        chip=row.chip if row else MISSING,
+        chip=row.chip if row else MISSING if can_tell(world, "resourceslices") else NOT_KNOWN,
         row=row,
         slice=one.slice.name if one else "",
         slice_href=slice_href(one.slice.name) if one else "",
@@ -162,7 +187,13 @@ def detail(world: World, id_: DeviceID) -> DeviceView | None:
         ),
         taints=tuple(TaintRow(device_taint_text(t), t.time_added or "") for t in device.taints),
         holders=tuple(holder(cluster, key) for key in holders),
+        conditions=tuple(_condition(key, c) for key, c in reported(cluster, id_, holders)),
         shareable=bool(device.allow_multiple_allocations),
         binding=device.binding_conditions,
         href=device_href(id_),
     )
+
+
+def _condition(key: str, said: Condition) -> ConditionRow:
+    words = cut(": ".join(w for w in (said.reason, said.message) if w), 300)
+    return ConditionRow(key, claim_href(key), said.type, said.status, words, said.last_transition_time or "")

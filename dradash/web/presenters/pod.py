@@ -14,9 +14,8 @@ from dradash.reader.histories import seen_claims, seen_contexts
 from dradash.reader.talks import rules_broken, talk
 from dradash.reader.waits import Since
 from dradash.reader.world import World
-from dradash.scheduling.claimfacts import AnyClaim, claims_of, classes_in, drivers_in_charge, flags_of, state_of
+from dradash.scheduling.claimfacts import AnyClaim
 from dradash.scheduling.classic.awaiting import Stage
-from dradash.scheduling.classic.claims import no_claim
 from dradash.scheduling.classic.claimstate import MISSING
 from dradash.scheduling.classic.invariants import Invariant
 from dradash.scheduling.classic.negotiation import Negotiation, SeenContext, negotiate
@@ -27,33 +26,13 @@ from dradash.store.model import HistoryEntry
 from dradash.web.presenters import kubectl
 from dradash.web.presenters import nodes as node_groups
 from dradash.web.presenters import steps as pipeline
-from dradash.web.presenters.claim import AllocationView, allocation_view
-from dradash.web.presenters.claims import ClassLink, Consumer, class_links, consumers
+from dradash.web.presenters.podclaims import CARDS, ClaimCard, cards
 from dradash.web.presenters.rounds import bounded
-from dradash.web.presenters.words import SHOWN, Actor, Chip, actor, claim_chip, claim_href, cut, few, href, outcome_chip
+from dradash.web.presenters.words import SHOWN, Actor, Chip, actor, claim_chip, cut, few, href, outcome_chip
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 EVENTS: Final = 20
 CLAUSES: Final = 50
-CARDS: Final = 40  # claims of one pod
-DONE: Final = Chip("Deleted", "idle", "trash", "The pod has ended, and its claim was deleted: this is its last state")
-
-
-class ClaimCard(msgspec.Struct, frozen=True):
-    """One entry of pod.spec.resourceClaims with the claim behind it."""
-
-    name: str
-    claim: str  # the ResourceClaim's name, "" when not known yet
-    href: str
-    template: str
-    chip: Chip
-    flags: tuple[str, ...]
-    classes: tuple[ClassLink, ...]
-    drivers: tuple[str, ...]
-    allocation: AllocationView | None
-    reserved: tuple[Consumer, ...]  # the first of ...
-    holders: int
-    key: str  # namespace/name of the claim
 
 
 class EventRow(msgspec.Struct, frozen=True):
@@ -183,7 +162,7 @@ def gather(
         pod=pod,
         verdict=verdict,
         context=context,
-        claims=tuple(_cards(world, pod, verdict, left)),
+        claims=cards(world, pod, verdict, left),
         events=_events(world, key),
         gone=gone,
         waiting={(m.stage, m.claim): m.since for m in negotiates.read} if negotiates else {},
@@ -196,37 +175,6 @@ def missing(facts: PodFacts) -> dict[str, str]:
     if not facts.gone and not facts.pod.is_finished:
         return {}
     return {c.name: c.key for c in facts.claims if c.key and c.chip == claim_chip(MISSING)}
-
-
-def _cards(world: World, pod: Pod, verdict: Verdict | None, left: Mapping[str, AnyClaim]) -> list[ClaimCard]:
-    generated = {s.name: s.resource_claim_name for s in pod.status.resource_claim_statuses}
-    judged = {c.name: c for c in verdict.claims} if verdict else {}
-    cards = []
-    for entry in pod.spec.resource_claims[:CARDS]:
-        ref = judged.get(entry.name)
-        name = entry.claim_name or generated.get(entry.name) or (ref.claim if ref else "") or ""
-        key = f"{pod.namespace}/{name}" if name else ""
-        there = claims_of(world.cluster).get(key)
-        claim = there or left.get(entry.name)
-        cards.append(
-            ClaimCard(
-                name=entry.name,
-                claim=name,
-                href=claim_href(key) if key else "",
-                template=entry.template_name or "",
-                chip=DONE
-                if claim and not there
-                else claim_chip(state_of(claim) if claim else no_claim(key, world.cluster)),
-                flags=flags_of(there) if there else (),
-                classes=class_links(claim, world.cluster) if claim else (),
-                drivers=drivers_in_charge(claim, world.cluster) if claim else classes_in(ref.driver if ref else ""),
-                allocation=allocation_view(claim, world.cluster) if claim else None,
-                reserved=consumers(claim, world.cluster) if claim else (),
-                holders=len(claim.status.reserved_for) if claim else 0,
-                key=key,
-            )
-        )
-    return cards
 
 
 def _events(world: World, key: str) -> tuple[EventRow, ...]:

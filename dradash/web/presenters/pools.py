@@ -55,6 +55,7 @@ class PoolView(msgspec.Struct, frozen=True):
     more_slices: int
     outdated: tuple[SliceRow, ...]
     counters: tuple[Bar, ...]
+    capacity: tuple[Bar, ...]  # of all its devices together
     devices: tuple[DeviceRow, ...]
     more_devices: int
 
@@ -114,6 +115,7 @@ def detail(world: World, driver: str, name: str) -> PoolView | None:
         more_slices=max(0, len(state.slices) - SLICES),
         outdated=tuple(slice_row(s) for s in state.outdated[:SLICES]),
         counters=bars(ledger.counters(inventory, state)),
+        capacity=bars(ledger.capacities_of(inventory, devices)),
         devices=tuple(device_row(world, d, state) for d in devices[:DEVICES]),
         more_devices=max(0, len(devices) - DEVICES),
     )

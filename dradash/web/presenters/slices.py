@@ -14,7 +14,7 @@ from dradash.scheduling.structured import ledger
 from dradash.scheduling.structured.pools import PoolID
 from dradash.store.model import HistoryEntry
 from dradash.web.presenters import kubectl
-from dradash.web.presenters.inventory import POOLS, DeviceRow, device_row
+from dradash.web.presenters.inventory import POOLS, Bar, DeviceRow, bars, device_row
 from dradash.web.presenters.query import Column, Option, Pager, Query, Sorting, columns, options, page_of, sorted_by
 from dradash.web.presenters.steps import as_yaml
 from dradash.web.presenters.words import Chip, node_href, pool_href, row_id, slice_href
@@ -58,6 +58,10 @@ class SliceView(msgspec.Struct, frozen=True):
     row: SliceRow
     expected: int
     gone: float
+    complete: str  # how many slices of its generation its pool has, "" for an outdated or gone one
+    duplicates: tuple[str, ...]  # of its pool
+    counters: tuple[Bar, ...]
+    capacity: tuple[Bar, ...]
     devices: tuple[DeviceRow, ...]
     command: str
     describe: str
@@ -142,11 +146,21 @@ def detail(world: World, name: str, last: HistoryEntry | None = None) -> SliceVi
         item, raw, gone = found if isinstance(found, ResourceSlice) else None, last.object, last.at
     if item is None:
         return None
-    state = ledger.pool_state(PoolID(item.spec.driver, item.spec.pool.name), [item])
+    id_ = PoolID(item.spec.driver, item.spec.pool.name)
+    state = ledger.pool_state(id_, [item])
+    inventory = cluster.inventory
+    whole = ledger.state_of_pool(inventory, id_)
+    counts = whole is not None and not gone and any(s.name == name for s in whole.slices)
+    sets = {c.name for c in item.spec.shared_counters}
+    uses = ledger.counters(inventory, whole) if whole is not None and counts and sets else []
     return SliceView(
         row=_row(world, item),
         expected=item.spec.pool.resource_slice_count,
         gone=gone,
+        complete=f"{len(whole.slices)} of {whole.expected}" if whole is not None and counts else "",
+        duplicates=whole.duplicates if whole is not None and counts else (),
+        counters=bars(u for u in uses if u.counter_set in sets),
+        capacity=bars(ledger.capacities_of(inventory, ledger.devices_in([item]))) if counts else (),
         devices=tuple(device_row(world, d, state) for d in ledger.devices_in([item])) if state else (),
         command=kubectl.get(KIND, "", name),
         describe=kubectl.describe(KIND, "", name),

@@ -167,6 +167,12 @@ def chip_of(world: World, plural: str) -> Chip:
     return sync_chip((world.sync.get(plural) or SyncState(plural)).state)
 
 
+def can_tell(world: World, plural: str) -> bool:
+    """Whether an object of the kind that is not known is none."""
+    state = (world.sync.get(plural) or SyncState(plural)).state
+    return state == "synced" or is_expected(plural, world.sync)
+
+
 def missing(world: World, plural: str, key: str, last: HistoryEntry | None = None) -> MissingView:
     """last: the last state that is kept of what is gone, which no page could be made of."""
     sync = world.sync.get(plural) or SyncState(plural)
