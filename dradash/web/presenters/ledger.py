@@ -15,7 +15,7 @@ from dradash.scheduling.structured.ledgerpages import Wanted
 from dradash.scheduling.structured.pools import PoolID
 from dradash.web.presenters.deviceclaim import attributes_of, device_taint_text
 from dradash.web.presenters.inventory import HOLDS, Bar, DeviceRow, Holder, bars, device_row, holder, published
-from dradash.web.presenters.query import ROWS, WALL_ROWS, Column, Option, Pager, Query, options
+from dradash.web.presenters.query import Column, Option, Pager, Query, options, pager_of
 from dradash.web.presenters.words import Chip, device_href, slice_href
 
 PARAMS: Final = frozenset({"driver", "pool", "node", "state", "q", "page"})
@@ -83,7 +83,7 @@ def present(world: World, query: Query) -> DevicesView:
     inventory, wanted = world.cluster.inventory, wanted_by(query)
     by_driver = ledger.devices_by_driver(inventory)
     found = ledgerpages.Found(inventory, wanted)
-    pager = _pager(query, found.count)
+    pager = pager_of(found.count, query)
     start = max(0, pager.first - 1)
     rows = found.rows(start, pager.last - start) if pager.first else []
     return DevicesView(
@@ -112,22 +112,6 @@ def _apart(rows: list[DeviceRow]) -> tuple[DeviceRow, ...]:
         found.append(msgspec.structs.replace(row, id=f"{row.id}-{seen[row.id]}") if seen[row.id] else row)
         seen[row.id] += 1
     return tuple(found)
-
-
-def _pager(query: Query, total: int) -> Pager:
-    rows = WALL_ROWS if query.get("kiosk") else ROWS
-    pages = max(1, -(-total // rows))
-    page = min(query.page, pages)
-    first = (page - 1) * rows
-    return Pager(
-        page=page,
-        pages=pages,
-        total=total,
-        first=first + 1 if total else 0,
-        last=min(total, first + rows),
-        previous=query.link(page=str(page - 1)) if page > 1 else "",
-        next=query.link(page=str(page + 1)) if page < pages else "",
-    )
 
 
 def detail(world: World, id_: DeviceID) -> DeviceView | None:
