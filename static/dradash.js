@@ -1,4 +1,4 @@
-// What HTML cannot do: say whether the page is live, count ages on, copy, remember the theme. Everything works without
+// What HTML cannot do: say whether the page is live, count ages on, announce verdicts, copy, remember the theme. Everything works without
 // it, only not live. place.js keeps the reader's place while blocks are replaced, hold.js a row that is read; keys.js is
 // the keyboard.
 (function () {
@@ -146,6 +146,25 @@
     document.body.classList.toggle('exact')
     tick()
   })
+
+  // --- announcing ----------------------------------------------------------------------------------------------------
+
+  var said = wordsNow()
+
+  function wordsNow() {
+    var element = document.querySelector('[data-announce]')
+    return element ? element.dataset.announce : ''
+  }
+
+  function announce() {
+    var words = wordsNow()
+    var region = document.getElementById('announce')
+    if (!region || !words || words === said) return
+    said = words
+    region.textContent = words
+  }
+
+  document.addEventListener('htmx:wsAfterMessage', announce)
 
   // --- copy, theme ---------------------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@
   // block on the page -> next: the block that was sent last, last: the names of its rows, come: those that were held
   // back, over: there may be more of these
   var held = new Map()
+  var HELD = 'The list is held while you read. Escape shows what is new.'
 
   // --- rows that stand for an object ---------------------------------------------------------------------------------
 
@@ -67,7 +68,7 @@
     held.set(block, one)
     say(block, one)
     var region = document.getElementById('announce')
-    if (!was && region) region.textContent = 'The list is held while you read. Escape shows what is new.'
+    if (!was && region) region.textContent = HELD
   }
 
   function say(block, one) {
@@ -87,10 +88,17 @@
     note.firstChild.textContent = (one.over ? 'More than ' : '') + count + ' new row' + (count === 1 ? '' : 's') + ', held while you read'
   }
 
+  // What was said stays to be read: it must not go on saying what is over. A verdict that was told since is left alone.
+  function release(block) {
+    var region = document.getElementById('announce')
+    held.delete(block)
+    if (!held.size && region && region.textContent === HELD) region.textContent = 'The list goes on.'
+  }
+
   // As if it had come only now: place.js then keeps the reader's place.
   function goOn(block) {
     var next = held.get(block).next
-    held.delete(block)
+    release(block)
     if (!block.isConnected) return
     next.setAttribute('hx-swap-oob', 'true')
     htmx.swap(document.body, next.outerHTML, { swapStyle: 'none' })
@@ -98,11 +106,18 @@
 
   function show(block) {
     var id = block.id
+    var hadFocus = block.contains(document.activeElement)
+    var top = document.querySelector('.top')
     getSelection().removeAllRanges()
-    if (block.contains(document.activeElement)) document.activeElement.blur()
+    if (hadFocus) document.activeElement.blur()
     goOn(block)
     var shown = document.getElementById(id)
-    if (shown && shown.getBoundingClientRect().top < 0) shown.scrollIntoView({ block: 'start', behavior: 'instant' })
+    if (!shown) return
+    // The row that was read may be gone, and the button is: from here j and Tab go to what is new.
+    if (hadFocus) shown.dispatchEvent(new Event('dradash:stand', { bubbles: true }))
+    if (shown.getBoundingClientRect().top < Math.max(0, top ? top.getBoundingClientRect().bottom : 0)) {
+      shown.scrollIntoView({ block: 'start', behavior: 'instant' })
+    }
   }
 
   // In its note, or in a dialog that gives the focus back to the row.
@@ -113,7 +128,7 @@
 
   function look() {
     Array.from(held.keys()).forEach(function (block) {
-      if (!block.isConnected) held.delete(block)
+      if (!block.isConnected) release(block)
       else if (!isAside(block) && !pushing(block, held.get(block).next)) goOn(block)
     })
   }
@@ -129,8 +144,8 @@
       event.detail.shouldSwap = false
       if (pushed) hold(block, next.cloneNode(true), pushed)
       else held.get(block).next = next.cloneNode(true)
-    } else {
-      held.delete(block)
+    } else if (held.has(block)) {
+      release(block)
     }
   })
 

@@ -29,9 +29,15 @@
 
   // --- through results and rows --------------------------------------------------------------------------------------
 
+  // From the focus on; where that is nowhere in particular, from the first or the last one.
   function move(list, step) {
-    var at = list.indexOf(document.activeElement)
-    var next = list[at === -1 && step < 0 ? list.length - 1 : at + step]
+    var active = document.activeElement
+    var next = list[list.indexOf(active) + step]
+    if (list.indexOf(active) === -1) {
+      var after = list.filter(function (link) { return active.compareDocumentPosition(link) & Node.DOCUMENT_POSITION_FOLLOWING })
+      var before = list.slice(0, list.length - after.length)
+      next = step > 0 ? after[0] || list[0] : before[before.length - 1] || list[list.length - 1]
+    }
     if (next) next.focus()
     return Boolean(next)
   }

@@ -10,22 +10,33 @@
     var span = document.querySelector('#list .pager > span')
     var text = span && span.firstChild
     if (!text || text.nodeType !== 3) return
-    if (text !== pager || text.data.indexOf('\u2013') < 0) { pager = text; said = text.data }
+    if (text !== pager) { pager = text; said = text.data }
     text.data = shown < all ? said.replace(/\u2013\d+/, '\u2013' + shown) : said
   }
 
   function fit() {
     var body = document.querySelector('#list table.rows tbody')
-    if (!body || innerWidth < 761) return
+    if (!body) return
     var rows = Array.from(body.rows)
     rows.forEach(function (row) { row.hidden = false })
+    var shown = innerWidth < 761 ? rows.length : fitting(rows)
+    tell(shown, rows.length)
+  }
+
+  // How many are left to be seen. Each row that is hidden may give the columns of the others another width.
+  function fitting(rows) {
     var room = innerHeight
     var root = document.documentElement
-    var shown = rows.length
-    // A screen's rows come first, so that fifty need not be measured one by one.
-    for (; shown > 1 && rows[shown - 1].getBoundingClientRect().top > room; shown--) rows[shown - 1].hidden = true
+    var shown = rows.filter(function (row, i) { return !i || row.getBoundingClientRect().top < room }).length
+    rows.slice(shown).forEach(function (row) { row.hidden = true })
     for (; shown > 1 && root.scrollHeight > room; shown--) rows[shown - 1].hidden = true
-    tell(shown, rows.length)
+    for (; shown < rows.length; shown++) {
+      rows[shown].hidden = false
+      if (root.scrollHeight <= room) continue
+      rows[shown].hidden = true
+      break
+    }
+    return shown
   }
 
   addEventListener('resize', fit)

@@ -1,5 +1,5 @@
 // What happens when a block of the page is replaced by a newer one: the reader's place stays (open details, scrolled
-// boxes, focus, selected text), values that changed are marked for a moment, and a changed verdict is announced.
+// boxes, focus, selected text), and values that changed are marked for a moment.
 (function () {
   'use strict'
 
@@ -77,30 +77,51 @@
     return row && block.contains(row) && row !== block ? row : null
   }
 
-  // The rows that must not slide away, with where they are: that with the focus or the selected text, or those on
-  // screen of a page that was scrolled down. Nobody asks where they are while the page stands at its top.
+  function screenTop() {
+    var top = document.querySelector('.top')
+    return Math.max(0, top ? top.getBoundingClientRect().bottom : 0)
+  }
+
+  function headOf(row) {
+    return row.parentNode.tagName === 'TBODY' ? row.closest('table') : row.parentNode
+  }
+
+  // The rows on screen, of a list whose first row is above it: where the head of a list is in sight, what is new comes
+  // into sight there, and the head is what stays.
+  function onScreen(block) {
+    var from = screenTop()
+    var seen = Array.from(block.querySelectorAll('tbody > tr, li')).filter(function (row) {
+      var box = row.getBoundingClientRect()
+      return box.bottom > from && box.top < innerHeight
+    })
+    var below = seen.filter(function (row) {
+      return row.parentNode.firstElementChild.getBoundingClientRect().top < from - 1
+    })
+    var whole = below.filter(function (row) {
+      var box = row.getBoundingClientRect()
+      return box.top >= from && box.bottom <= innerHeight
+    })
+    if (below.length) return whole.concat(below)
+    return seen.length ? [headOf(seen[0])] : []
+  }
+
+  // What must not slide away, with where it is: the row with the focus or the selected text, or what is on screen of a
+  // page that was scrolled down. Nobody asks where rows are while the page stands at its top.
   function readIn(block) {
     var selection = getSelection()
     var rows = [
       rowOf(document.activeElement, block),
       selection && !selection.isCollapsed ? rowOf(selection.anchorNode, block) : null
     ].filter(Boolean)
-    if (!rows.length && pageWasScrolled && scrollY > 0) {
-      var top = document.querySelector('.top')
-      var from = top ? top.getBoundingClientRect().bottom : 0
-      rows = Array.from(block.querySelectorAll('tbody > tr, li')).filter(function (row) {
-        var box = row.getBoundingClientRect()
-        return box.top >= from && box.bottom <= innerHeight
-      })
-    }
-    return rows.map(function (row) { return [pathOf(row, block), row.getBoundingClientRect().top] })
+    if (!rows.length && pageWasScrolled && scrollY > 0) rows = onScreen(block)
+    return rows.map(function (row) { return [pathOf(row, block), row.getBoundingClientRect().top, row.tagName] })
   }
 
   function keepRead(block, read) {
     var at = null
     var was = read.find(function (one) {
       at = nodeAt(one[0], block)
-      return at
+      return at && at.tagName === one[2]
     })
     if (!was) return
     var moved = at.getBoundingClientRect().top - was[1]
@@ -122,8 +143,8 @@
       if (wasScrolled.has(box)) place.scrolled.push([pathOf(box, block), box.scrollLeft, box.scrollTop])
     })
     var active = document.activeElement
-    if (active && active !== block && block.contains(active)) {
-      place.focus = { path: pathOf(active, block), tag: active.tagName, names: namesOf(active) }
+    if (active && block.contains(active)) {
+      place.focus = { element: active, block: block, path: pathOf(active, block), names: namesOf(active) }
     }
     return place
   }
@@ -150,15 +171,47 @@
     return [element.getAttribute('href'), element.dataset.copy, element.name, textOf(element)]
   }
 
-  // Nothing rather than another object: Enter would open it.
+  // Nothing that Enter opens rather than another object: j, k and Tab go on from the row that stands there now.
   function focusAgain(block, was) {
-    var focus = was && nodeAt(was.path, block)
-    if (!focus || focus.tagName !== was.tag) return
-    var names = namesOf(focus)
-    if (focus.tagName === 'SUMMARY' || names.some(function (n, i) { return n && n === was.names[i] })) {
-      focus.focus({ preventScroll: true })
-    }
+    if (!was) return
+    var focus = nodeAt(was.path, block)
+    if (focus && focus.tagName === was.element.tagName && isStill(focus, was)) focus.focus({ preventScroll: true })
+    else standAt(wherePlaced(block, was))
   }
+
+  function isStill(focus, was) {
+    if (focus.tagName === 'SUMMARY') return true
+    if (was.element.hasAttribute('data-stand')) return false
+    return namesOf(focus).some(function (n, i) { return n && n === was.names[i] })
+  }
+
+  // The row that the focus was in, else the next one below it that is still there, else the next above.
+  function wherePlaced(block, was) {
+    var near = null
+    function from(row, way) {
+      for (; row && !near; row = row[way]) near = nodeAt(pathOf(row, was.block), block)
+    }
+    for (var row = rowOf(was.element, was.block); row && !near; row = rowOf(row.parentNode, was.block)) {
+      from(row, 'nextElementSibling')
+      from(row, 'previousElementSibling')
+    }
+    return near || block
+  }
+
+  // The focus is on a thing that does nothing.
+  function standAt(element) {
+    element.tabIndex = -1
+    element.dataset.stand = ''
+    element.focus({ preventScroll: true })
+  }
+
+  document.addEventListener('dradash:stand', function (event) { standAt(event.target) })
+  document.addEventListener('focusout', function (event) {
+    // A window that is left keeps its focus.
+    if (!event.target.hasAttribute('data-stand') || document.activeElement === event.target) return
+    event.target.removeAttribute('tabindex')
+    event.target.removeAttribute('data-stand')
+  })
 
   // --- selected text -------------------------------------------------------------------------------------------------
 
@@ -220,23 +273,6 @@
     })
   }
 
-  // --- announcing ----------------------------------------------------------------------------------------------------
-
-  var said = wordsNow()
-
-  function wordsNow() {
-    var element = document.querySelector('[data-announce]')
-    return element ? element.dataset.announce : ''
-  }
-
-  function announce() {
-    var words = wordsNow()
-    var region = document.getElementById('announce')
-    if (!region || !words || words === said) return
-    said = words
-    region.textContent = words
-  }
-
   // --- htmx ----------------------------------------------------------------------------------------------------------
 
   document.addEventListener('htmx:oobBeforeSwap', function (event) {
@@ -263,6 +299,4 @@
     delete event.detail.place
     restore(block, place)
   })
-
-  document.addEventListener('htmx:wsAfterMessage', announce)
 })()

@@ -203,7 +203,54 @@ def test_the_focus_goes_to_no_other_object_when_its_row_goes(browser: Browser, s
     expect(link).to_be_focused()
     site.scene.delete(pods[1])
     expect(link).to_have_count(0)
-    assert page.evaluate("document.activeElement.tagName") == "BODY"
+    expect(page.locator("main tr", has_text="ml/a-2")).to_be_focused()
+    page.keyboard.press("Enter")
+    assert page.url.endswith("/classes/gpu")
+    page.close()
+
+
+@pytest.mark.parametrize(
+    ("gone", "key", "goes_to"),
+    [
+        (2, "j", "crowd-03"),
+        (2, "k", "crowd-01"),
+        (2, "Tab", "crowd-03"),
+        (4, "j", "crowd-03"),
+        (4, "k", "crowd-02"),
+        (4, "Tab", "crowd-03"),
+    ],
+)
+def test_the_keyboard_goes_on_from_where_the_row_was_that_left_the_list(
+    browser: Browser, show: Show, gone: int, key: str, goes_to: str
+) -> None:
+    """More rows may go, come and change meanwhile: the place is that of the row which stands there."""
+    scene = pages.scene()
+    pods = [build.pod(f"crowd-{i:02}", "ml", claims={"gpu": "absent"}) for i in range(5)]
+    scene.delete(pages.TRAIN, pages.NEW)
+    scene.put(*pods)
+    site = show(scene)
+    page = site.open(browser, "/pods?sort=pod")
+    rows = page.locator("main .pods tbody tr")
+    rows.nth(gone).locator("th a").focus()
+    site.scene.delete(pods[gone])
+    expect(rows).to_have_count(4)
+    stands = rows.nth(min(gone, 3))
+    expect(stands).to_be_focused()
+    site.scene.put(build.claim("absent", "ml", mode="Immediate"))
+    expect(stands).not_to_contain_text("does not exist")
+    expect(stands).to_be_focused()
+    page.keyboard.press(key)
+    assert goes_to in (page.evaluate("document.activeElement.textContent") or "")
+    expect(page.locator("main tr a:focus")).to_have_count(1)
+    page.close()
+
+
+def test_the_place_of_a_list_that_empties_is_where_it_was(browser: Browser, site: Site) -> None:
+    page = site.open(browser, "/pods")
+    page.locator("main .pods tbody th a").last.focus()
+    site.scene.delete(pages.TRAIN, pages.NEW)
+    expect(page.locator("#list .empty-text")).to_be_visible()
+    expect(page.locator("#list")).to_be_focused()
     page.close()
 
 
@@ -235,6 +282,24 @@ def test_a_list_at_its_top_shows_what_comes(browser: Browser, show: Show) -> Non
     newer(site, page)
     assert page.evaluate("scrollY") == 0
     expect(page.locator("main tbody tr").first).to_be_in_viewport()
+    page.close()
+
+
+@pytest.mark.parametrize("width", [1366, 390])
+def test_a_list_whose_head_is_in_sight_shows_what_comes(browser: Browser, show: Show, width: int) -> None:
+    """Who scrolled past the filters reads the newest rows; only further down does the page follow what is read."""
+    site = crowd(show)
+    page = site.open(browser, "/changes", viewport={"width": width, "height": 600})
+    rows = page.locator("main .stream tbody tr")
+    place = rows.first.evaluate("""row => new Promise(done => {
+        addEventListener('scroll', () => requestAnimationFrame(() => done(scrollY)), {once: true})
+        scrollBy(0, row.getBoundingClientRect().top - 150) })""")
+    assert place > 0
+    for name in ("one", "two", "three"):
+        site.scene.put(build.pod(name, "ml", claims={"gpu": "absent"}))
+        expect(rows.first).to_contain_text(f"ml/{name}")
+        expect(rows.first).to_be_in_viewport()
+        assert abs(page.evaluate("scrollY") - place) < 2
     page.close()
 
 

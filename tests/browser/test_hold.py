@@ -149,3 +149,52 @@ def test_the_note_of_a_held_list_fits_a_phone(browser: Browser, show: Show) -> N
     expect(page.locator(".held")).to_be_in_viewport()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     page.close()
+
+
+@pytest.mark.parametrize("width", [1366, 390])
+@pytest.mark.parametrize("how", ["Escape", "Show"])
+def test_whoever_asks_for_what_is_new_stays_at_the_head_of_the_list(
+    browser: Browser, show: Show, how: str, width: int
+) -> None:
+    site = begin(show)
+    page = site.open(browser, "/changes", viewport={"width": width, "height": 800})
+    rows = page.locator("main .stream tbody tr")
+    rows.last.locator("th a").focus()
+    burst(site)
+    expect(page.locator(".held")).to_be_visible()
+    if how == "Escape":
+        page.keyboard.press("Escape")
+    else:
+        page.locator(".held").get_by_role("button", name="Show").click()
+    expect(page.locator(".held")).to_have_count(0)
+    expect(rows.first).to_be_in_viewport()
+    place = page.evaluate("scrollY")
+    assert place > 0
+    for name in ("one", "two", "three"):
+        site.scene.put(build.pod(name, "ml", claims={"gpu": "absent"}))
+        expect(rows.first).to_contain_text(f"ml/{name}")
+        expect(rows.first).to_be_in_viewport()
+        assert abs(page.evaluate("scrollY") - place) < 2
+    page.keyboard.press("j")
+    expect(rows.first.locator("th a")).to_be_focused()
+    assert site.complaints == []
+    page.close()
+
+
+@pytest.mark.parametrize("how", ["Escape", "Show", "leave"])
+def test_it_is_not_said_any_more_that_the_list_is_held_once_it_goes_on(browser: Browser, show: Show, how: str) -> None:
+    site = begin(show)
+    page = site.open(browser, "/changes")
+    region = page.locator("#announce")
+    for again in ("first", "second"):
+        page.locator("main .stream tbody tr").last.locator("th a").focus()
+        burst(site, again)
+        expect(region).to_contain_text("is held while you read")
+        if how == "Escape":
+            page.keyboard.press("Escape")
+        elif how == "Show":
+            page.locator(".held").get_by_role("button", name="Show").click()
+        else:
+            page.locator(".brand").focus()
+        expect(region).to_have_text("The list goes on.")
+    page.close()

@@ -131,6 +131,34 @@ def test_the_keys_are_listed(browser: Browser, site: Site) -> None:
     page.close()
 
 
+@pytest.mark.parametrize("path", ["/nowhere", "/go?pod=lost&namespace=ml"])
+def test_the_keys_that_a_page_that_does_not_exist_shows_work_there(browser: Browser, site: Site, path: str) -> None:
+    page = browser.new_page()
+    complaints: list[str] = []
+    page.on("pageerror", lambda e: complaints.append(str(e)))
+    page.goto(site.url + path)
+    expect(page.locator("#search-open kbd")).to_be_visible()
+    page.keyboard.press("?")
+    expect(page.locator("#keys-dialog")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.keyboard.press("/")
+    page.keyboard.type("pod/train -n ml")
+    expect(page.locator("#search-results")).to_contain_text("1 result")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/ns/ml/pods/train")
+    assert complaints == []
+    page.close()
+
+
+@pytest.mark.parametrize("path", ["/pods", "/nowhere"])
+def test_no_key_is_named_where_there_is_no_script(browser: Browser, site: Site, path: str) -> None:
+    page = browser.new_page(java_script_enabled=False)
+    page.goto(site.url + path)
+    expect(page.locator("#search-open")).to_be_visible()
+    expect(page.locator("kbd:visible")).to_have_count(0)
+    page.close()
+
+
 def test_no_key_is_taken_while_somebody_types(browser: Browser, site: Site) -> None:
     page = site.open(browser, "/pods")
     page.keyboard.press("f")

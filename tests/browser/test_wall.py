@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 
-from tests import build, pages
+from tests import build, builddevices, pages
 from tests.browser.conftest import Site
 from tests.browser.test_accessibility import violations
 from tests.browser.test_layout import BROKEN, OUTSIDE
@@ -116,14 +116,58 @@ def test_a_wall_that_is_not_live_any_more_is_seen_to_be(browser: Browser, show: 
     page.close()
 
 
-def test_a_list_on_a_wall_fits_on_it(browser: Browser, show: Show) -> None:
+# How many rows are seen, once all of them fit and one more would not; else 0.
+FILLED = """() => {
+  const rows = [...document.querySelectorAll('#list tbody tr')], seen = rows.filter(row => !row.hidden).length
+  const fits = () => document.documentElement.scrollHeight <= innerHeight
+  if (!fits()) return 0
+  if (seen === rows.length) return seen
+  rows[seen].hidden = false
+  const more = fits()
+  rows[seen].hidden = true
+  return more ? 0 : seen
+}"""
+
+
+def devices(name: str, count: int) -> build.Obj:
+    return builddevices.resource_slice(*(builddevices.device(f"{name}-{i:02}") for i in range(count)), pool=name)
+
+
+def filled(page: Page, total: int) -> int:
+    """How many rows are seen: as many as fit, and as the line below says."""
+    seen = page.wait_for_function(FILLED).json_value()
+    expect(page.locator("#list .pager > span").first).to_contain_text(f"1\N{EN DASH}{seen} of {total}")
+    expect(page.locator("#list tbody tr:visible").last).to_be_in_viewport(ratio=1)
+    return int(seen)
+
+
+@pytest.mark.parametrize(("path", "fewest"), [("/devices?kiosk=1", 10), ("/pods?kiosk=1", 6)])
+def test_a_list_fills_the_wall_whatever_its_size(browser: Browser, show: Show, path: str, fewest: int) -> None:
     scene = pages.scene()
-    scene.put(*(build.pod(f"job-{i}", "ml", claims={"gpu": "train-gpu"}) for i in range(12)))
+    scene.put(*(build.pod(f"job-{i:02}", "ml", claims={"gpu": "train-gpu"}) for i in range(50)))
+    scene.put(devices("first", 50))
     site = show(scene)
+    page = site.open(browser, path, viewport={"width": 1920, "height": 1080})
+    total = int((page.locator("#list .pager > span").first.text_content() or "").rpartition(" of ")[2])
+    seen = filled(page, total)
+    assert seen >= fewest
+    for width, height in ((1366, 768), (3840, 2160), (1080, 1920), (1920, 1080)):
+        page.set_viewport_size({"width": width, "height": height})
+        there = filled(page, total)
+        assert there > (seen if height > width else fewest - 3), (width, height)
+    scene.put(devices("second", 3), *(build.pod(f"more-{i}", "ml", claims={"gpu": "train-gpu"}) for i in range(3)))
+    expect(page.locator("#list .pager > span").first).to_contain_text(f"of {total + 3}")
+    assert filled(page, total + 3) >= fewest
+    page.set_viewport_size({"width": 700, "height": 900})
+    expect(page.locator("#list tbody tr:visible")).to_have_count(40)
+    assert site.complaints == []
+    page.close()
+
+
+def test_a_short_list_on_a_wall_is_there_whole(browser: Browser, show: Show) -> None:
+    site = show(pages.scene())
     page = site.open(browser, "/pods?kiosk=1", viewport={"width": 1920, "height": 1080})
-    rows = page.locator("table.pods tbody tr")
-    expect(rows).to_have_count(6)
-    expect(rows.last).to_be_in_viewport(ratio=1)
+    assert filled(page, 2) == 2
     page.close()
 
 

@@ -14,6 +14,7 @@ from django.test import Client
 from dradash.kinds.registry import ONE_GENERATION
 from dradash.reader import current
 from dradash.store.model import StoreUnavailable
+from dradash.web.pages.about import AboutPage
 from tests import build, pages
 from tests.pages import PageLine
 from tests.scene import Scene
@@ -163,3 +164,20 @@ def test_pages_outside_of_the_shell_are_valid(serve: Serve, settings: Any) -> No
     train = "/ns/ml/pods/train"
     for path, status in (("/nowhere", 404), (f"{train}?at=nonsense", 400), (f"{train}?at=1999-01-01T00:00:00Z", 404)):
         html5lib.HTMLParser(strict=True).parse(get(path, status))
+
+
+@pytest.mark.parametrize("path", ["/pods", "/nowhere", "/go?pod=lost&namespace=ml", "/broken"])
+def test_a_page_names_the_keys_where_they_work_and_only_there(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    serve(pages.scene())
+    monkeypatch.setattr(AboutPage, "parts", broken)
+    response = Client(raise_request_exception=False).get("/about" if path == "/broken" else path)
+    page = response.content.decode()
+    assert html.read(page).faults == []
+    html5lib.HTMLParser(strict=True).parse(page)
+    assert ("<kbd>" in page, "/keys." in page) == (response.status_code < 500,) * 2
+
+
+def broken(*_: object) -> None:
+    raise RuntimeError("a mistake")

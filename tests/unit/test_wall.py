@@ -129,8 +129,18 @@ def test_an_empty_wall_says_so(scene: Scene) -> None:
     assert "No pod that uses claims is waiting." in get("/?kiosk=1")
 
 
-def test_a_list_on_a_wall_has_as_many_rows_as_fit(scene: Scene) -> None:
-    scene.put(*(build.pod(f"p{i:02}", "ml", claims={"gpu": "none"}) for i in range(30)))
+@pytest.mark.parametrize("asked", ["", "&page=2"])
+def test_a_list_on_a_wall_begins_at_its_head_and_has_more_rows_than_fit(scene: Scene, asked: str) -> None:
+    """Nobody turns pages there."""
+    scene.put(*(build.pod(f"p{i:02}", "ml", claims={"gpu": "none"}) for i in range(50)))
     scene.look()
-    assert get("/pods?kiosk=1").count('<th scope="row" data-label="Pod"') == WALL_ROWS
-    assert get("/pods").count('<th scope="row" data-label="Pod"') == 32
+    page = get(f"/pods?kiosk=1{asked}")
+    assert page.count('<th scope="row" data-label="Pod"') == WALL_ROWS
+    assert f"1\N{EN DASH}{WALL_ROWS} of 52" in page
+
+
+@pytest.mark.parametrize("path", ["/pods", "/pods?kiosk=0"])
+def test_a_list_that_is_on_no_wall_has_all_its_rows(scene: Scene, path: str) -> None:
+    scene.put(*(build.pod(f"p{i:02}", "ml", claims={"gpu": "none"}) for i in range(50)))
+    scene.look()
+    assert get(path).count('<th scope="row" data-label="Pod"') == 52

@@ -26,7 +26,7 @@ from dradash.web.presenters.inventory import (
     published,
     reported,
 )
-from dradash.web.presenters.query import ROWS, WALL_ROWS, Column, Option, Pager, Query, options
+from dradash.web.presenters.query import Column, Option, Pager, Query, options, pager_of
 from dradash.web.presenters.status import can_tell
 from dradash.web.presenters.words import Chip, claim_href, cut, device_href, slice_href
 
@@ -109,7 +109,7 @@ def present(world: World, query: Query) -> DevicesView:
     inventory, wanted = world.cluster.inventory, wanted_by(query)
     by_driver = ledger.devices_by_driver(inventory)
     found = ledgerpages.Found(inventory, wanted)
-    pager = _pager(query, found.count)
+    pager = pager_of(found.count, query)
     start = max(0, pager.first - 1)
     rows = found.rows(start, pager.last - start) if pager.first else []
     return DevicesView(
@@ -139,22 +139,6 @@ def _apart(rows: list[DeviceRow]) -> tuple[DeviceRow, ...]:
         found.append(msgspec.structs.replace(row, id=f"{row.id}-{seen[row.id]}") if seen[row.id] else row)
         seen[row.id] += 1
     return tuple(found)
-
-
-def _pager(query: Query, total: int) -> Pager:
-    rows = WALL_ROWS if query.get("kiosk") else ROWS
-    pages = max(1, -(-total // rows))
-    page = min(query.page, pages)
-    first = (page - 1) * rows
-    return Pager(
-        page=page,
-        pages=pages,
-        total=total,
-        first=first + 1 if total else 0,
-        last=min(total, first + rows),
-        previous=query.link(page=str(page - 1)) if page > 1 else "",
-        next=query.link(page=str(page + 1)) if page < pages else "",
-    )
 
 
 def detail(world: World, id_: DeviceID) -> DeviceView | None:

@@ -12,7 +12,7 @@ import msgspec
 T = TypeVar("T")
 
 ROWS: Final = 100
-WALL_ROWS: Final = 6  # on a screen on a wall, which nobody scrolls
+WALL_ROWS: Final = 40  # more than fit on any screen on a wall: kiosk.js hides those that do not
 LONGEST_VALUE: Final = 300  # characters of one parameter that are read; nobody types more
 
 
@@ -111,21 +111,26 @@ class Sorting(msgspec.Struct, frozen=True):
 
 def page_of(items: Sequence[T], query: Query) -> tuple[Sequence[T], Pager]:
     """The shown part; a page number past the end shows the last page."""
-    rows = WALL_ROWS if query.get("kiosk") else ROWS
-    pages = max(1, -(-len(items) // rows))
-    page = min(query.page, pages)
+    pager = pager_of(len(items), query)
+    return items[max(0, pager.first - 1) : pager.last], pager
+
+
+def pager_of(total: int, query: Query) -> Pager:
+    """Which of `total` rows the query's page shows; past the end the last page, and on a wall always the first."""
+    on_a_wall = query.get("kiosk") == "1"
+    rows = WALL_ROWS if on_a_wall else ROWS
+    pages = max(1, -(-total // rows))
+    page = 1 if on_a_wall else min(query.page, pages)
     start = (page - 1) * rows
-    shown = items[start : start + rows]
-    pager = Pager(
+    return Pager(
         page=page,
         pages=pages,
-        total=len(items),
-        first=start + 1 if shown else 0,
-        last=start + len(shown),
+        total=total,
+        first=start + 1 if total else 0,
+        last=min(total, start + rows),
         previous=query.link(page=str(page - 1)) if page > 1 else "",
         next=query.link(page=str(page + 1)) if page < pages else "",
     )
-    return shown, pager
 
 
 def sorted_by(items: Iterable[T], query: Query, sortings: Sequence[Sorting], tie: Callable[[T], Any]) -> list[T]:
