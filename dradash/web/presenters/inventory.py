@@ -36,6 +36,13 @@ POOLS: Final = {
 }
 
 
+class Gone(msgspec.Struct, frozen=True):
+    """What no slice publishes any more. at: since when, Unix seconds; then: link to the page of just before."""
+
+    at: float
+    then: str
+
+
 class Holder(msgspec.Struct, frozen=True):
     """A claim that holds a device, with the pods that the claim is reserved for."""
 
@@ -164,6 +171,12 @@ class NodeDevices(msgspec.Struct, frozen=True):
     served: bool
 
 
+def has_slices(world: World) -> bool:
+    """Whether there are slices, or may be."""
+    known = getattr(world.sync.get("resourceslices"), "state", "") == "synced"
+    return known or bool(world.cluster.inventory.slices)
+
+
 def devices_of_node(world: World, name: str) -> NodeDevices:
     inventory = world.cluster.inventory
     found = Found(inventory, Wanted(node=name))
@@ -173,7 +186,7 @@ def devices_of_node(world: World, name: str) -> NodeDevices:
         rows=tuple(device_row(world, one, state) for state, one in rows[:ON_NODE]),
         total=len(rows),
         taken=sum(one.id in inventory.held_devices for _, one in rows),
-        served=bool(inventory.slices) or getattr(world.sync.get("resourceslices"), "state", "") == "synced",
+        served=has_slices(world),
     )
 
 

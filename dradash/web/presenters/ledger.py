@@ -14,7 +14,7 @@ from dradash.scheduling.structured.devices import DeviceID
 from dradash.scheduling.structured.ledgerpages import Wanted
 from dradash.scheduling.structured.pools import PoolID
 from dradash.web.presenters.deviceclaim import attributes_of, device_taint_text
-from dradash.web.presenters.inventory import HOLDS, Bar, DeviceRow, Holder, bars, device_row, holder, published
+from dradash.web.presenters.inventory import HOLDS, Bar, DeviceRow, Gone, Holder, bars, device_row, holder, published
 from dradash.web.presenters.query import ROWS, WALL_ROWS, Column, Option, Pager, Query, options
 from dradash.web.presenters.words import Chip, device_href, slice_href
 
@@ -65,6 +65,7 @@ class DeviceView(msgspec.Struct, frozen=True):
     shareable: bool
     binding: tuple[str, ...]
     href: str
+    gone: Gone | None = None  # the rest is then its last state
 
 
 def wanted_by(query: Query) -> Wanted:
