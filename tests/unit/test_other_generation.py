@@ -132,3 +132,27 @@ def test_a_driver_is_not_called_absent_while_its_slices_cannot_be_read() -> None
         main = main_of("/drivers")
         assert "Not known:" in main
         assert "no slice names a driver" not in main
+
+
+@pytest.mark.usefixtures("v1")
+def test_nodes_of_a_structured_cluster_tell_devices_and_nothing_of_classes() -> None:
+    page = main_of("/nodes")
+    for words in ("Classes passed", "Driver refusals", "Label that a class asks for", "Passes the filter of"):
+        assert words not in page
+    assert re.search(r'data-label="Devices held"[^>]*><a href="/devices\?node=node-1">1 of 2</a>', page)
+    page = main_of("/nodes/node-1")
+    assert "There are no classes" not in page
+    assert "pass here" not in page
+    assert "Drivers that refused" not in page
+
+
+@pytest.mark.usefixtures("v1alpha2")
+def test_nodes_of_a_classic_cluster_tell_classes_and_nothing_of_devices() -> None:
+    page = main_of("/nodes")
+    assert "Classes passed" in page
+    assert "Driver refusals" in page
+    assert "Passes the filter of" in page
+    assert "Devices held" not in page
+    page = main_of("/nodes/node-1")
+    assert "pass here" in page
+    assert "Drivers that refused" in page
