@@ -138,6 +138,15 @@ class Found:
         return hold == (ledger.TWICE if len(inventory.holders(device)) > 1 else ledger.HELD)
 
 
+def held_of_all(inventory: Inventory) -> tuple[int, int]:
+    """How many devices that slices publish are held, wholly or in part, and how many there are."""
+    published: frozenset[DeviceID] | None = inventory.of_all.get("published")
+    if published is None:
+        all_of = (ledger.devices_in(s.slices) for s in ledger.pool_states(inventory))
+        published = inventory.of_all["published"] = frozenset(one.id for found in all_of for one in found)
+    return sum(device in published for device in inventory.held_devices), len(published)
+
+
 def held_on(inventory: Inventory, nodes: Collection[str]) -> dict[str, tuple[int, int]]:
     """How many of each node's own devices are held, and how many there are; those that selectors bring do not count."""
     near = {PoolID(s.spec.driver, s.spec.pool.name) for name in nodes for s in inventory.slices_naming(name)}
