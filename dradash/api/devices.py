@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -12,7 +13,7 @@ from dradash.api import params
 from dradash.api.asking import Ask
 from dradash.api.endpoint import Endpoint, Listing, listed, projected
 from dradash.api.paging import Cursor, decode, encode
-from dradash.api.published import DRIVER, NAMED, Use, absent, address, use
+from dradash.api.published import DRIVER, NAMED, Use, absent, address, last_published, use
 from dradash.api.schemas import ROOT, Json, Ref, Rows, Shape, Total, ref
 from dradash.kinds.devicetaintrule import RuleTaint
 from dradash.kinds.resourceslice import DeviceTaint
@@ -69,9 +70,13 @@ class DeviceRow(Shape, frozen=True):
 
 
 class DeviceDetail(Shape, frozen=True):
-    """device: null where claims hold it and no slice publishes it. counters: those of its pool that it takes of."""
+    """device: null where claims hold it and no slice publishes it. counters: those of its pool that it takes of.
+
+    gone: since when no slice publishes it and no claim holds it, or null; the rest is then its last state.
+    """
 
     device: DeviceRow | None
+    gone: str | None
     holders: tuple[HolderBody, ...]
     capacity: tuple[Use, ...]
     counters: tuple[Use, ...]
@@ -131,21 +136,31 @@ def _holder(key: str, world: World) -> HolderBody:
 def device_detail(ask: Ask) -> Any:
     id_ = DeviceID(ask.where["driver"], ask.where["pool"], ask.where["device"])
     with ask.world() as world:
-        inventory = world.cluster.inventory
-        one, state = ledger.find(inventory, id_), ledger.state_of_pool(inventory, PoolID(id_.driver, id_.pool))
-        held = holders(id_, world)
-        if one is None and not held:
-            raise absent(world, f"no slice publishes the device {id_}, and no claim holds it")
-        sets = {c.counter_set for c in one.device.consumes_counters} if one else set()
-        uses = ledger.counters(inventory, state) if state and sets else []
-        found = DeviceDetail(
-            device=device_row(one, state, world) if one and state else None,
-            holders=held,
-            capacity=tuple(use(u) for u in ledger.capacities(inventory, one)) if one else (),
-            counters=tuple(use(u) for u in uses if u.counter_set in sets),
-            object=msgspec.to_builtins(one.device) if one else None,
-        )
+        found = _device_detail(id_, world)
+    if found is None:
+        found = last_published(ask, PoolID(id_.driver, id_.pool), id_.device, partial(_device_detail, id_))
+    if found is None:
+        with ask.world() as world:
+            raise absent(world, f"no slice publishes the device {id_}, now or in the history, and no claim holds it")
     return projected(found, ask)
+
+
+def _device_detail(id_: DeviceID, world: World) -> DeviceDetail | None:
+    inventory = world.cluster.inventory
+    one, state = ledger.find(inventory, id_), ledger.state_of_pool(inventory, PoolID(id_.driver, id_.pool))
+    held = holders(id_, world)
+    if one is None and not held:
+        return None
+    sets = {c.counter_set for c in one.device.consumes_counters} if one else set()
+    uses = ledger.counters(inventory, state) if state and sets else []
+    return DeviceDetail(
+        device=device_row(one, state, world) if one and state else None,
+        gone=None,
+        holders=held,
+        capacity=tuple(use(u) for u in ledger.capacities(inventory, one)) if one else (),
+        counters=tuple(use(u) for u in uses if u.counter_set in sets),
+        object=msgspec.to_builtins(one.device) if one else None,
+    )
 
 
 @dataclass(frozen=True)
@@ -211,5 +226,12 @@ ENDPOINTS: Final = (
         params.choice("state", "Only devices in this state; taken: held in any way.", _HOLDS),
         params.text("q", "Only devices whose name or pool contains this text.", "gpu-0"),
     ),
-    Endpoint("device", "/devices/{driver}/{pool}/{device}", "devices", "One device", DeviceDetail, device_detail),
+    Endpoint(
+        "device",
+        "/devices/{driver}/{pool}/{device}",
+        "devices",
+        "One device, also one that is gone",
+        DeviceDetail,
+        device_detail,
+    ),
 )

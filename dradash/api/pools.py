@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any, Final
 
 from dradash.api import params
 from dradash.api.asking import Ask
 from dradash.api.endpoint import Endpoint, Listing, listed, projected
-from dradash.api.published import DRIVER, NAMED, Use, absent, address, use
+from dradash.api.published import DRIVER, NAMED, Use, absent, address, last_published, use
 from dradash.api.schemas import ROOT, Ref, Shape, ref
 from dradash.reader.world import World
 from dradash.scheduling.structured import ledger
@@ -42,9 +43,13 @@ class PoolRow(Shape, frozen=True):
 
 
 class PoolDetail(Shape, frozen=True):
-    """duplicates: names that more than one of its devices has."""
+    """duplicates: names that more than one of its devices has. gone: since when no slice is of it, null: some are.
+
+    The rest is then its last state.
+    """
 
     pool: PoolRow
+    gone: str | None
     duplicates: tuple[str, ...]
     counters: tuple[Use, ...]
     slices: tuple[Ref, ...]
@@ -88,18 +93,28 @@ def pool_row(state: PoolState, world: World) -> PoolRow:
 def pool_detail(ask: Ask) -> Any:
     id_ = PoolID(ask.where["driver"], ask.where["pool"])
     with ask.world() as world:
-        inventory = world.cluster.inventory
-        state = ledger.state_of_pool(inventory, id_)
-        if state is None:
-            raise absent(world, f"no slice is of the pool {id_}")
-        found = PoolDetail(
-            pool=pool_row(state, world),
-            duplicates=state.duplicates,
-            counters=tuple(use(u) for u in ledger.counters(inventory, state)),
-            slices=tuple(ref(_SLICES, s.name) for s in state.slices),
-            outdated=tuple(ref(_SLICES, s.name) for s in state.outdated),
-        )
+        found = _pool_detail(id_, world)
+    if found is None:
+        found = last_published(ask, id_, "", partial(_pool_detail, id_))
+    if found is None:
+        with ask.world() as world:
+            raise absent(world, f"no slice is of the pool {id_}, now or in the history")
     return projected(found, ask)
+
+
+def _pool_detail(id_: PoolID, world: World) -> PoolDetail | None:
+    inventory = world.cluster.inventory
+    state = ledger.state_of_pool(inventory, id_)
+    if state is None:
+        return None
+    return PoolDetail(
+        pool=pool_row(state, world),
+        gone=None,
+        duplicates=state.duplicates,
+        counters=tuple(use(u) for u in ledger.counters(inventory, state)),
+        slices=tuple(ref(_SLICES, s.name) for s in state.slices),
+        outdated=tuple(ref(_SLICES, s.name) for s in state.outdated),
+    )
 
 
 POOLS: Final = Listing(
@@ -127,5 +142,5 @@ ENDPOINTS: Final = (
         params.choice("state", "Only pools in this state.", _STATES),
         params.text("q", "Only pools whose name, or a node of which, contains this text.", "node-1"),
     ),
-    Endpoint("pool", "/pools/{driver}/{pool}", "devices", "One pool", PoolDetail, pool_detail),
+    Endpoint("pool", "/pools/{driver}/{pool}", "devices", "One pool, also one that is gone", PoolDetail, pool_detail),
 )

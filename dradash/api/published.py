@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeVar
 from urllib.parse import quote
 
+import msgspec
+
 from dradash.api import params
-from dradash.api.schemas import Shape
+from dradash.api.asking import Ask
+from dradash.api.schemas import Shape, time_of
 from dradash.problems import NOT_FOUND, NOT_KNOWN, Refusal
+from dradash.reader.before import world_before
+from dradash.reader.unpublished import unpublished_since
 from dradash.reader.world import World
 from dradash.scheduling.structured.ledger import CounterUse
+from dradash.scheduling.structured.pools import PoolID
 from dradash.store.model import SyncState
+
+D = TypeVar("D", bound=Shape)
 
 KIND: Final = "resourceslices"
 NAMED: Final = 20  # nodes, holders and pods that a row names
@@ -40,6 +49,16 @@ def use(of: CounterUse) -> Use:
         share=round(of.share, 4),
         error=of.wrong or None,
     )
+
+
+def last_published(ask: Ask, pool: PoolID, device: str, detail: Callable[[World], D | None]) -> D | None:
+    """The last state of a pool (device "") or device that no slice publishes any more, with `gone`; None: none kept."""
+    since = unpublished_since(ask.here, pool, device, ask.at)
+    if since is None:
+        return None
+    with world_before(ask.here, since, ask.at) as (before, _):
+        found = detail(before)
+    return msgspec.structs.replace(found, gone=time_of(since)) if found is not None else None
 
 
 def address(section: str, id_: tuple[str, ...]) -> str:

@@ -13,6 +13,7 @@ from dradash.api.endpoint import Endpoint, Listing, listed, projected
 from dradash.api.published import DRIVER
 from dradash.api.schemas import Json, Shape, page, time_of, url
 from dradash.kinds.resourceslice import ResourceSlice
+from dradash.reader.before import world_before
 from dradash.reader.world import World
 from dradash.scheduling.structured import ledger
 from dradash.scheduling.structured.pools import PoolID
@@ -60,7 +61,7 @@ def slice_row(item: ResourceSlice, world: World) -> SliceRow:
         driver=spec.driver,
         pool=spec.pool.name,
         generation=spec.pool.generation,
-        newest=state is not None and state.generation <= spec.pool.generation,
+        newest=state is None or state.generation <= spec.pool.generation,
         node=spec.node_name or None,
         devices=len(spec.devices),
         created=item.metadata.creation_timestamp,
@@ -71,8 +72,12 @@ def slice_row(item: ResourceSlice, world: World) -> SliceRow:
 
 def slice_detail(ask: Ask) -> Any:
     found = ask.found(KIND)
-    with ask.world() as world:
-        row = slice_row(found.of, world)
+    if found.gone:
+        with world_before(ask.here, found.gone, ask.at) as (before, _):
+            row = slice_row(found.of, before)
+    else:
+        with ask.world() as world:
+            row = slice_row(found.of, world)
     return projected(SliceDetail(slice=row, gone=time_of(found.gone), object=msgspec.json.decode(found.raw)), ask)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from tests import build, pages
 from tests.browser.conftest import Site
@@ -38,4 +38,18 @@ def test_nothing_is_wider_than_the_sheet(browser: Browser, show: Show, width: in
         if wide := page.evaluate(WIDE) + page.evaluate(COVERED):
             found[path] = wide[:3]
     assert found == {}
+    page.close()
+
+
+def test_an_object_on_paper_has_its_kind_its_namespace_and_the_time_of_what_is_told(
+    browser: Browser, show: Show
+) -> None:
+    site = show(pages.scene())
+    page = site.open(browser, "/ns/ml/pods/train")
+    expect(page.locator(".on-paper")).to_be_hidden()
+    page.emulate_media(media="print")
+    expect(page.locator(".crumbs")).to_be_visible()
+    expect(page.locator(".crumbs")).to_have_text("Pods / ml")
+    expect(page.locator(".on-paper")).to_be_visible()
+    expect(page.locator(".on-paper time")).to_contain_text("UTC")
     page.close()

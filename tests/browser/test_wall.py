@@ -200,6 +200,9 @@ def test_an_objects_page_begins_with_its_verdict(browser: Browser, show: Show, w
     site = show(pages.scene())
     page = site.open(browser, "/ns/ml/pods/train?kiosk=1", viewport={"width": width, "height": height})
     expect(page.locator(".headline")).to_be_in_viewport(ratio=1)
+    expect(page.locator(".crumbs")).to_have_text("Pods / ml")
+    expect(page.locator(".crumbs")).to_be_in_viewport(ratio=1)
+    expect(page.locator(".on-paper")).to_be_hidden()
     assert (page.evaluate(OUTSIDE), page.evaluate(BROKEN)) == ([], [])
     assert page.locator(".pipeline").evaluate("e => e.scrollWidth - e.clientWidth") <= 0
     page.close()

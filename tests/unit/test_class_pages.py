@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -106,6 +107,17 @@ def test_a_driver_tells_who_waits_what_it_refuses_and_how_long_it_takes() -> Non
     assert '<a href="/nodes/node-2">' in other
     assert "1 to 3 s" in other, "from the first question to the allocation it took two seconds"
     assert "Nobody." in other
+
+
+def test_a_driver_tells_how_long_each_pod_has_waited(scene: Scene) -> None:
+    with scene.web.follower.world() as world:
+        since = world.verdicts["ml/waits"].since
+    page = get("/drivers/nic.example.com").partition('id="waiting-title"')[2]  # behind what the driver owes
+    assert "Waits for</th>" in page
+    told = re.search(r'data-label="Waits for" class="num"><time datetime="([^"]+)"', page)
+    assert told is not None
+    assert since == build.NOW + 1
+    assert told[1] == show(since)
 
 
 @pytest.mark.usefixtures("scene")

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import quote
 
+import msgspec
 import pytest
 from django.test import Client
 
 from dradash.reader import current
 from dradash.reader.moment import show
-from dradash.store.model import SyncState
+from dradash.store.model import HistoryEntry, SyncState
+from dradash.web.presenters import slices
 from tests import build
 from tests import builddevices as make
 from tests.scene import Scene
@@ -182,7 +185,8 @@ def test_pages_of_the_past_show_what_was_published_and_held_then(scene: Scene) -
     assert "gpu-0" not in get("/pools/gpu.example.com/node-0")
     assert "gpu-0" in get(f"/pools/gpu.example.com/node-0?at={before}")
     assert ask(f"/devices/gpu.example.com/node-0/gpu-0?at={before}")["device"]["state"] == "held"
-    get("/devices/gpu.example.com/node-0/gpu-0", 404)
+    gone = get("/devices/gpu.example.com/node-0/gpu-0")
+    assert "This device is gone" in gone
 
 
 def test_what_is_gone_shows_its_last_state(scene: Scene) -> None:
@@ -193,6 +197,66 @@ def test_what_is_gone_shows_its_last_state(scene: Scene) -> None:
     assert ask("/slices/local")["gone"]
     assert "This class is gone" in get("/deviceclasses/fails")
     assert ask("/deviceclasses/fails")["gone"]
+
+
+def test_a_slice_of_a_pool_that_is_gone_is_not_said_to_be_outdated(scene: Scene) -> None:
+    scene.delete(NODE_SLICE)
+    scene.look()
+    page = get("/slices/local")
+    assert "Outdated" not in page
+    assert "Usable" in page, "its pool as it was last"
+    assert "/ns/ml/claims/one" in page, "who had its device then"
+    assert ask("/slices/local")["slice"]["newest"] is True
+
+
+def test_an_outdated_slice_that_is_gone_was_outdated(scene: Scene) -> None:
+    scene.put(make.resource_slice(make.device("gpu-0"), name="newer", generation=2))
+    scene.delete(NODE_SLICE)
+    scene.look()
+    assert "Outdated" in get("/slices/local")
+    assert ask("/slices/local")["slice"]["newest"] is False
+
+
+def test_where_history_has_no_moment_before_a_slice_went_its_pool_is_said_to_be_gone() -> None:
+    raw = msgspec.json.encode(NODE_SLICE)
+    world = Scene().web.follower
+    last = HistoryEntry(revision=1, at=build.NOW, type="DELETED", object=raw)
+    with world.world() as empty:
+        view = slices.detail(empty, "local", last)
+    assert view is not None
+    assert (view.row.chip.text, view.gone) == ("The pool is gone", build.NOW)
+
+
+def test_a_pool_and_its_devices_that_are_gone_are_answered_with_their_last_state(scene: Scene) -> None:
+    scene.delete(make.claim("one", "ml", devices=[make.result("gpu-0")], reserved_for=[POD]))
+    scene.delete(NODE_SLICE)
+    gone = scene.now
+    scene.put(build.node("node-7"))  # time went on
+    scene.look()
+    moment = f"?at={quote(show(gone - 0.001), '')}"
+    for path, there in (("/pools/gpu.example.com/node-0", "gpu-0"), ("/devices/gpu.example.com/node-0/gpu-1", "Free")):
+        page = get(path)
+        assert html.read(page).faults == []
+        assert "is gone</b> since" in page
+        assert there in page
+        assert moment in page
+        assert "is gone" not in get(path + moment), "just before it was there"
+        assert ask(path)["gone"] == show(gone)
+        assert ask(path + moment)["gone"] is None
+    assert ask("/pools/gpu.example.com/node-0")["pool"]["devices"] == 2
+    assert ask("/devices/gpu.example.com/node-0/gpu-1")["device"]["poolState"] == "usable"
+    get("/pools/gpu.example.com/never", 404)
+    get("/devices/gpu.example.com/node-0/never", 404)
+
+
+def test_a_device_that_its_slice_does_not_publish_any_more_is_gone(scene: Scene) -> None:
+    scene.put(make.resource_slice(make.device("gpu-0", capacity=MEMORY), name="local"))
+    gone = scene.now
+    scene.put(make.resource_slice(make.device("gpu-0", capacity=MEMORY), make.device("new"), name="local"))
+    scene.look()
+    told = ask("/devices/gpu.example.com/node-0/gpu-1")
+    assert (told["gone"], told["device"]["taints"][0]["key"]) == (show(gone), "broken")
+    assert "This device is gone" in get("/devices/gpu.example.com/node-0/gpu-1")
 
 
 @pytest.mark.usefixtures("scene")

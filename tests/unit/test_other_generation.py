@@ -185,3 +185,80 @@ def test_a_pool_that_was_seen_is_shown_as_last_seen() -> None:
             f"/slices/{build.key(pages.SLICE)}",
         ):
             assert "As last seen" in main_of(path)
+
+
+@pytest.mark.usefixtures("v1")
+def test_nodes_of_a_structured_cluster_tell_devices_and_nothing_of_classes() -> None:
+    page = main_of("/nodes")
+    for words in ("Classes passed", "Driver refusals", "Label that a class asks for", "Passes the filter of"):
+        assert words not in page
+    assert re.search(r'data-label="Devices held"[^>]*><a href="/devices\?node=node-1">1 of 2</a>', page)
+    page = main_of("/nodes/node-1")
+    assert "There are no classes" not in page
+    assert "pass here" not in page
+    assert "Drivers that refused" not in page
+
+
+@pytest.mark.usefixtures("v1alpha2")
+def test_nodes_of_a_classic_cluster_tell_classes_and_nothing_of_devices() -> None:
+    page = main_of("/nodes")
+    assert "Classes passed" in page
+    assert "Driver refusals" in page
+    assert "Passes the filter of" in page
+    assert "Devices held" not in page
+    page = main_of("/nodes/node-1")
+    assert "pass here" in page
+    assert "Drivers that refused" in page
+
+
+@pytest.mark.usefixtures("v1")
+def test_the_overview_of_a_structured_cluster_tells_devices_and_nothing_of_negotiations() -> None:
+    main = main_of("/")
+    assert "Negotiations" not in main
+    assert "nothing to settle" not in main
+    assert re.search(r'<a href="/devices">Devices held</a></dt><dd>1 <span class="of">of 2</span>', main)
+    kinds = main[main.index('id="kinds-title"') :]
+    kinds = kinds[: kinds.index("</section>")]
+    assert kinds.count("Not in this cluster") == len(CLASSIC)
+    assert "tone-bad-text" not in kinds
+    assert "Not served" not in kinds
+
+
+@pytest.mark.usefixtures("v1alpha2")
+def test_the_overview_of_a_classic_cluster_tells_negotiations_and_nothing_of_devices() -> None:
+    main = main_of("/")
+    assert "Negotiations under way" in main
+    assert "Devices held" not in main
+
+
+def test_a_kind_that_neither_generation_explains_is_still_a_fault() -> None:
+    for _ in scene_without((*CLASSIC, *STRUCTURED)):
+        main = main_of("/")
+        assert "Not in this cluster" not in main
+        assert main.count("the API server does not serve it") >= len((*CLASSIC, *STRUCTURED))
+
+
+@pytest.mark.parametrize(
+    ("generation", "listed", "left_out"),
+    [
+        ("v1", ("/deviceclasses", "/pools", "/slices", "/devices"), ("/classes", "/negotiations")),
+        ("v1alpha2", ("/classes", "/negotiations"), ("/deviceclasses", "/pools", "/slices", "/devices")),
+    ],
+)
+def test_a_page_that_is_not_there_lists_the_pages_of_what_is_served(
+    request: pytest.FixtureRequest, generation: str, listed: tuple[str, ...], left_out: tuple[str, ...]
+) -> None:
+    request.getfixturevalue(generation)
+    main = main_of("/nowhere", 404)
+    assert all(f'<li><a href="{path}">' in main for path in listed)
+    assert not any(f'<li><a href="{path}">' in main for path in left_out)
+
+
+@pytest.mark.usefixtures("v1")
+def test_a_page_on_paper_names_the_cluster_and_the_exact_time() -> None:
+    """Shown by the print style alone; the crumbs beside it name kind and namespace."""
+    for path in ("/", "/ns/ml/pods/train", "/nodes/node-1"):
+        main = main_of(path)
+        assert re.search(
+            r'class="on-paper">[^\n]*as of <time datetime="[^"]+">[0-9-]{10} [0-9:]{8}(\.\d{3})? UTC', main
+        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final, NamedTuple
 
 import msgspec
@@ -138,11 +138,39 @@ class Found:
         return hold == (ledger.TWICE if len(inventory.holders(device)) > 1 else ledger.HELD)
 
 
+def held_of_all(inventory: Inventory) -> tuple[int, int]:
+    """How many devices that slices publish are held, wholly or in part, and how many there are."""
+    published: frozenset[DeviceID] | None = inventory.of_all.get("published")
+    if published is None:
+        all_of = (ledger.devices_in(s.slices) for s in ledger.pool_states(inventory))
+        published = inventory.of_all["published"] = frozenset(one.id for found in all_of for one in found)
+    return sum(device in published for device in inventory.held_devices), len(published)
+
+
+def held_on(inventory: Inventory, nodes: Collection[str]) -> dict[str, tuple[int, int]]:
+    """How many of each node's own devices are held, and how many there are; those that selectors bring do not count."""
+    near = {PoolID(s.spec.driver, s.spec.pool.name) for name in nodes for s in inventory.slices_naming(name)}
+    near |= {s.id for s in ledger.pool_states(inventory) if _names_nodes(s)}
+    held, found = inventory.held_devices, dict.fromkeys(nodes, (0, 0))
+    for state in filter(None, (ledger.state_of_pool(inventory, id_) for id_ in near)):
+        for one in ledger.published_in(inventory, state):
+            name = one.device.node_name or one.slice.spec.node_name or ""
+            if name in found:
+                taken, known = found[name]
+                found[name] = taken + (one.id in held), known + 1
+    return found
+
+
+def _names_nodes(state: PoolState) -> bool:
+    """Whether devices of it say themselves which nodes they are on."""
+    return any(item.spec.per_device_node_selection for item in state.slices)
+
+
 def _pools(inventory: Inventory, wanted: Wanted) -> list[PoolState]:
     states = ledger.pool_states(inventory)
     if wanted.node:
         near = {PoolID(s.spec.driver, s.spec.pool.name) for s in inventory.slices_naming(wanted.node)}
-        near |= {s.id for s in states if any(item.spec.per_device_node_selection for item in s.slices)}
+        near |= {s.id for s in states if _names_nodes(s)}
         states = [s for s in states if s.id in near]
     if wanted.pool or wanted.driver:
         states = [s for s in states if wanted.pool in ("", s.id.pool) and wanted.driver in ("", s.id.driver)]

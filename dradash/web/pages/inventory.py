@@ -5,15 +5,24 @@ from __future__ import annotations
 import abc
 from typing import Any, ClassVar, Final
 
-from dradash.reader import topics
+import msgspec
+
+from dradash.reader import current, topics
+from dradash.reader.before import world_before
+from dradash.reader.moment import show
+from dradash.reader.unpublished import unpublished_since
 from dradash.reader.world import World
 from dradash.scheduling.doctor.finding import DEVICES, POOLS
 from dradash.scheduling.structured.devices import DeviceID
+from dradash.scheduling.structured.pools import PoolID
 from dradash.store.model import HistoryEntry
 from dradash.web.fragments import Part, Row
 from dradash.web.pages.base import ObjectPage, Page
 from dradash.web.pages.findings import ShowsFindings
 from dradash.web.presenters import deviceclasses, ledger, pools, slices, status
+from dradash.web.presenters.inventory import Gone
+
+JUST_BEFORE: Final = 0.001  # seconds: what moments in addresses are exact to
 
 
 class _ListPage(Page):
@@ -99,20 +108,52 @@ def _missing(world: World, what: str, name: str) -> tuple[str, list[Part], int]:
     return title, [Part("page", "pool/_missing.html", told)], 404 if known else 503
 
 
-POOL_BLOCKS: Final = ("headline", "slices", "devices")
-
-
-class PoolPage(ShowsFindings):
-    template = "pool/page.html"
-    section = "pools"
+class _PublishedPage(ShowsFindings):
+    """A pool or a device: it is no object, but what slices publish; one that is gone is shown as it was just before."""
 
     def topics(self) -> frozenset[str]:
         return frozenset({topics.DEVICES})
 
+    @property
+    def looks_back(self) -> bool:
+        return super().looks_back or self._seen() is None
+
+    @abc.abstractmethod
+    def detail(self, world: World) -> pools.PoolView | ledger.DeviceView | None: ...
+
+    def _seen(self) -> pools.PoolView | ledger.DeviceView | None:
+        with self.world() as world:
+            return self.detail(world)
+
+    def view(self) -> pools.PoolView | ledger.DeviceView | None:
+        """As it is, or its last state."""
+        found = self._seen()
+        if found is not None:
+            return found
+        pool = PoolID(self.where["driver"], self.where["pool"])
+        gone = unpublished_since(current.get(), pool, self.where.get("device", ""), self.at)
+        if gone is None:
+            return None
+        with world_before(current.get(), gone, self.at) as (before, _):
+            found = self.detail(before)
+        then = self.query.link(at=show(gone - JUST_BEFORE))
+        return msgspec.structs.replace(found, gone=Gone(gone, then)) if found is not None else None
+
+
+POOL_BLOCKS: Final = ("headline", "slices", "devices")
+
+
+class PoolPage(_PublishedPage):
+    template = "pool/page.html"
+    section = "pools"
+
+    def detail(self, world: World) -> pools.PoolView | None:
+        return pools.detail(world, self.where["driver"], self.where["pool"])
+
     def parts(self) -> tuple[str, list[Part], int]:
         driver, pool = self.where["driver"], self.where["pool"]
+        view = self.view()
         with self.world() as world:
-            view = pools.detail(world, driver, pool)
             missing = _missing(world, "pool", f"{driver}/{pool}")
         if view is None:
             return missing
@@ -151,8 +192,11 @@ class SlicePage(ShowsFindings, ObjectPage):
         return view.name, [headline, self.findings_about(self.kind, self.object_key), *blocks], 200
 
     def _view(self, last: HistoryEntry | None) -> slices.SliceView | None:
+        if last is not None:  # its pool and who had its devices, as they were then
+            with world_before(current.get(), last.at, self.at) as (before, _):
+                return slices.detail(before, self.object_key, last)
         with self.world() as world:
-            return slices.detail(world, self.object_key, last)
+            return slices.detail(world, self.object_key)
 
 
 class DevicesPage(_ListPage):
@@ -168,17 +212,21 @@ class DevicesPage(_ListPage):
 DEVICE_BLOCKS: Final = ("headline", "holders", "about")
 
 
-class DevicePage(ShowsFindings):
+class DevicePage(_PublishedPage):
     template = "device/page.html"
     section = "devices"
 
-    def topics(self) -> frozenset[str]:
-        return frozenset({topics.DEVICES})
+    @property
+    def _id(self) -> DeviceID:
+        return DeviceID(self.where["driver"], self.where["pool"], self.where["device"])
+
+    def detail(self, world: World) -> ledger.DeviceView | None:
+        return ledger.detail(world, self._id)
 
     def parts(self) -> tuple[str, list[Part], int]:
-        id_ = DeviceID(self.where["driver"], self.where["pool"], self.where["device"])
+        id_ = self._id
+        view = self.view()
         with self.world() as world:
-            view = ledger.detail(world, id_)
             missing = _missing(world, "device", str(id_))
         if view is None:
             return missing

@@ -29,6 +29,8 @@ class NodeListPage(Page):
         with self.world() as world:
             facts = nodelist.gather(world, self.query, refusals)
         view = nodelist.present(facts, self.query, here.node_sets.get)
+        with self.world() as world:
+            view = nodelist.with_devices(view, world)
         view = nodelist.with_trails(view, here.node_samples(self.at), self.now())
         rows = tuple(Row(r.id, r) for r in view.rows)
         filters = Part("filters", "nodes/_filters.html", view)

@@ -103,6 +103,7 @@ class PodRow(msgspec.Struct, frozen=True):
     chip: Chip
     sentence: str
     actor: Actor | None
+    since: float = 0.0  # Unix seconds that the verdict stands since, 0.0: none yet
 
 
 class ClassView(msgspec.Struct, frozen=True):
@@ -303,6 +304,7 @@ def waiting_pods(world: World, concerns: Callable[[Verdict | None], bool]) -> li
             chip=outcome_chip(verdict.outcome if verdict else None),
             sentence=cut(verdict.sentence) if verdict else "",
             actor=actor(verdict.acts_next) if verdict else None,
+            since=since,
         )
-        for _, key, verdict in sorted(found, key=lambda f: f[:2])[:PODS]
+        for since, key, verdict in sorted(found, key=lambda f: f[:2])[:PODS]
     ]

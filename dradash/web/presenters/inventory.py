@@ -37,6 +37,13 @@ POOLS: Final = {
 }
 
 
+class Gone(msgspec.Struct, frozen=True):
+    """What no slice publishes any more. at: since when, Unix seconds; then: link to the page of just before."""
+
+    at: float
+    then: str
+
+
 class Holder(msgspec.Struct, frozen=True):
     """A claim that holds a device, with the pods that the claim is reserved for."""
 
@@ -175,6 +182,12 @@ class NodeDevices(msgspec.Struct, frozen=True):
     more_others: int = 0
 
 
+def has_slices(world: World) -> bool:
+    """Whether there are slices, or may be."""
+    known = getattr(world.sync.get("resourceslices"), "state", "") == "synced"
+    return known or bool(world.cluster.inventory.slices)
+
+
 def devices_of_node(world: World, name: str) -> NodeDevices:
     inventory = world.cluster.inventory
     found = Found(inventory, Wanted(node=name))
@@ -185,7 +198,7 @@ def devices_of_node(world: World, name: str) -> NodeDevices:
         rows=tuple(device_row(world, one, state) for state, one in rows[:ON_NODE]),
         total=len(rows),
         taken=sum(one.id in inventory.held_devices for _, one in rows),
-        served=bool(inventory.slices) or getattr(world.sync.get("resourceslices"), "state", "") == "synced",
+        served=has_slices(world),
         others=tuple(pool_row(world, s) for s in others[:OTHERS]),
         more_others=max(0, len(others) - OTHERS),
     )

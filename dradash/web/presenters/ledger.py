@@ -19,6 +19,7 @@ from dradash.web.presenters.inventory import (
     HOLDS,
     Bar,
     DeviceRow,
+    Gone,
     Holder,
     bars,
     device_row,
@@ -91,6 +92,7 @@ class DeviceView(msgspec.Struct, frozen=True):
     shareable: bool
     binding: tuple[str, ...]
     href: str
+    gone: Gone | None = None  # the rest is then its last state
 
 
 def wanted_by(query: Query) -> Wanted:

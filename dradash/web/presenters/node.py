@@ -26,6 +26,7 @@ from dradash.web.presenters.filterwords import asked_labels, words
 from dradash.web.presenters.nodelist import pending_verdicts, state_chip, taint_text
 from dradash.web.presenters.poddevices import NODE
 from dradash.web.presenters.query import Option, Pager, Query, options, page_of
+from dradash.web.presenters.status import is_expected
 from dradash.web.presenters.steps import as_yaml
 from dradash.web.presenters.words import (
     Actor,
@@ -118,6 +119,7 @@ class NodeView(msgspec.Struct, frozen=True):
     other_labels: tuple[tuple[str, str], ...]  # the first ones
     other_labels_total: int
     json_href: str  # where all of them are
+    classic: bool  # False: the cluster has structured parameters instead of classes and refusals
     classes: tuple[ClassRow, ...]
     passed: int
     claims: tuple[ClaimHere, ...]
@@ -144,6 +146,7 @@ class Facts(msgspec.Struct, frozen=True):
     gone: float
     bit: int
     labels: tuple[LabelRow, ...]
+    classic: bool
     classes: tuple[ClassRow, ...]
     claims: tuple[ClaimHere, ...]
     claims_total: int
@@ -178,6 +181,7 @@ def gather(
         gone=gone,
         bit=cluster.nodes.named((name,)),
         labels=_labels(cluster, node),
+        classic=not is_expected("resourceclasses", world.sync),
         classes=tuple(_class(cluster, c, node) for c in sorted(cluster.classes)),
         claims=tuple(_claim(cluster, key) for key in here[:CLAIMS]),
         claims_total=len(here),
@@ -244,6 +248,7 @@ def present(facts: Facts, query: Query, sets: Mapping[str, int]) -> NodeView:
         other_labels=tuple(sorted((k, cut(v)) for k, v in meta.labels.items() if k not in asked)[:LABELS]),
         json_href=f"/api/v1{node_href(facts.node.name)}",
         other_labels_total=sum(k not in asked for k in meta.labels),
+        classic=facts.classic,
         classes=facts.classes,
         passed=sum(c.passes for c in facts.classes),
         claims=facts.claims,

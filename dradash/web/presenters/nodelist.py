@@ -17,10 +17,13 @@ from dradash.scheduling.classnodes import class_sets
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.nodecounts import NodeCounts
 from dradash.scheduling.places import slots_of
+from dradash.scheduling.structured.ledgerpages import held_on
 from dradash.scheduling.verdict import Verdict
 from dradash.web.presenters.filterwords import asked_labels
+from dradash.web.presenters.inventory import has_slices
 from dradash.web.presenters.lines import Line, begin_of_now, node_line, window_of
 from dradash.web.presenters.query import Column, Option, Pager, Query, Sorting, columns, options, page_of, sorted_by
+from dradash.web.presenters.status import is_expected
 from dradash.web.presenters.words import Chip, class_href, node_href, row_id
 
 PARAMS: Final = frozenset({"label", "class", "state", "q", "sort", "page"})
@@ -28,6 +31,7 @@ READY: Final = "schedulable"
 CORDONED: Final = "cordoned"
 LABEL_OPTIONS: Final = 200
 CLASSES_SHOWN: Final = 3
+DEVICES: Final = Column("Devices held", css="num")
 
 STATES: Final = {
     READY: Chip("Schedulable", "good", "check"),
@@ -56,6 +60,8 @@ class NodeRow(msgspec.Struct, frozen=True):
     refuse: int  # pending pods that Filter refuses here
     refusals: int | None  # by drivers; None: not known
     created: str
+    classic: bool = True  # whether classes and refusals mean anything here
+    devices: tuple[int, int] | None = None  # held, and all of its own; None: there are no slices
     trail: Line | None = None
 
 
@@ -76,6 +82,7 @@ class NodesListView(msgspec.Struct, frozen=True):
     known: int
     everywhere: int  # claims that can be used on any node
     judged: int  # pending pods whose verdict compares nodes
+    classic: bool  # False: the cluster has structured parameters instead
 
 
 class Item(msgspec.Struct, frozen=True):
@@ -111,6 +118,8 @@ class Facts(msgspec.Struct, frozen=True):
     refusals: Mapping[str, int] | None  # None: not known of this moment
     filters: NodeFilters
     known: int
+    classic: bool
+    has_slices: bool
 
 
 def pending_verdicts(world: World) -> Iterable[tuple[str, Verdict | None]]:
@@ -138,6 +147,8 @@ def gather(world: World, query: Query, refusals: Mapping[str, int] | None) -> Fa
         refusals=refusals,
         filters=_filters(world, query, sets),
         known=len(table),
+        classic=not is_expected("resourceclasses", world.sync),
+        has_slices=has_slices(world),
     )
 
 
@@ -203,15 +214,17 @@ def present(facts: Facts, query: Query, sets: Sets) -> NodesListView:
     ]
     shown, pager = page_of(sorted_by(items, query, SORTINGS, lambda i: i.node.name), query)
     heads = dict(zip((s.name for s in SORTINGS), columns(query, SORTINGS), strict=True))
-    names = ("classes", "claims", "fit", "refuse", "refusals")
+    first = (heads["node"], heads["state"], Column("Taints"), *([heads["classes"]] if facts.classic else ()))
+    last = (heads["claims"], heads["fit"], heads["refuse"], *([heads["refusals"]] if facts.classic else ()))
     return NodesListView(
         filters=facts.filters,
-        columns=(heads["node"], heads["state"], Column("Taints"), *(heads[n] for n in names)),
+        columns=(*first, *([DEVICES] if facts.has_slices else ()), *last),
         rows=tuple(_row(i, facts) for i in shown),
         pager=pager,
         known=facts.known,
         everywhere=facts.everywhere,
         judged=facts.judged,
+        classic=facts.classic,
     )
 
 
@@ -240,7 +253,17 @@ def _row(item: Item, facts: Facts) -> NodeRow:
         refuse=item.refuse,
         refusals=item.refusals if facts.refusals is not None else None,
         created=node.metadata.creation_timestamp or "",
+        classic=facts.classic,
     )
+
+
+def with_devices(view: NodesListView, world: World) -> NodesListView:
+    """Counted for the rows that are shown only."""
+    if not has_slices(world):
+        return view
+    found = held_on(world.cluster.inventory, [r.name for r in view.rows])
+    rows = tuple(msgspec.structs.replace(r, devices=found[r.name]) for r in view.rows)
+    return msgspec.structs.replace(view, rows=rows)
 
 
 def with_trails(view: NodesListView, samples: Sequence[NodeSample], now: float) -> NodesListView:

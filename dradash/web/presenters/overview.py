@@ -13,6 +13,7 @@ from dradash.kinds.registry import KINDS
 from dradash.reader.world import World
 from dradash.scheduling.claimfacts import claims_of, state_of
 from dradash.scheduling.classic.claimstate import ClaimState
+from dradash.scheduling.structured.ledgerpages import held_of_all
 from dradash.scheduling.verdict import Outcome, Verdict
 from dradash.store.model import SYNC, Change, SyncState
 from dradash.web.presenters.pods import SETTLED, UNJUDGED, needs_a_person, reasons_of
@@ -33,6 +34,7 @@ TOP_REASONS: Final = 8
 NEGOTIATIONS: Final = 25
 CHANGES: Final = 20
 MALFORMED: Final = 50
+OTHER: Final = Chip("Not in this cluster", "idle", "skip", "It serves the other generation of DRA")
 
 
 class Share(msgspec.Struct, frozen=True):
@@ -86,17 +88,19 @@ class MalformedRow(msgspec.Struct, frozen=True):
 
 
 class Totals(msgspec.Struct, frozen=True):
-    """Headline numbers; None where the kind is not known."""
+    """Headline numbers; None where the kind is not known. devices: held, and all, where there are no negotiations."""
 
     pending: int | None
     stuck: int | None  # pending pods that nobody but a person can help
     negotiations: int | None
     claims: int | None
     nodes: int | None
+    devices: tuple[int, int] | None
 
 
 class OverviewView(msgspec.Struct, frozen=True):
     totals: Totals
+    negotiates: bool  # False: the cluster has structured parameters, and the scheduler nothing to negotiate
     outcomes: tuple[Share, ...]
     reasons: tuple[Share, ...]
     claim_states: tuple[Share, ...]
@@ -114,6 +118,7 @@ def present(world: World) -> OverviewView:
     malformed = [MalformedRow(k, key, e) for k, keys in world.cluster.malformed.items() for key, e in keys.items()]
     return OverviewView(
         totals=_totals(world, pending, len(negotiations)),
+        negotiates=bool(world.cluster.contexts) or not is_expected("podschedulingcontexts", world.sync),
         outcomes=_outcomes(pending.values()),
         reasons=_reasons(pending.values()),
         claim_states=_claim_states(world),
@@ -143,7 +148,12 @@ def _totals(world: World, pending: dict[str, Verdict | None], negotiations: int)
         negotiations=known("podschedulingcontexts", negotiations),
         claims=known("resourceclaims", len(claims_of(world.cluster))),
         nodes=known("nodes", len(world.cluster.nodes)),
+        devices=_devices(world),
     )
+
+
+def _devices(world: World) -> tuple[int, int] | None:
+    return held_of_all(world.cluster.inventory) if is_known(world.sync.get("resourceslices")) else None
 
 
 def _shares(counts: Sequence[tuple[str, int, str, Chip | None]]) -> tuple[Share, ...]:
@@ -210,16 +220,16 @@ def _negotiations(world: World) -> list[NegotiationRow]:
 
 def _kind(world: World, plural: str) -> KindRow:
     sync = world.sync.get(plural) or SyncState(plural)
-    count = len(world.cluster.objects(plural))
+    count, other = len(world.cluster.objects(plural)), is_expected(plural, world.sync)
     return KindRow(
         kind=plural,
         version=sync.version,
-        chip=sync_chip(sync.state),
+        chip=OTHER if other else sync_chip(sync.state),
         count=count if is_known(sync) else None,
         stale=sync.state == "stale",
         since=sync.since,
         seen=sync.seen,
-        error=sync.error,
+        error="" if other else sync.error,
         malformed=len(world.cluster.malformed[plural]),
     )
 

@@ -12,7 +12,7 @@ from dradash.reader.world import World
 from dradash.scheduling.structured import ledger
 from dradash.scheduling.structured.ledger import PoolState
 from dradash.scheduling.structured.pools import PoolID
-from dradash.web.presenters.inventory import POOLS, Bar, DeviceRow, PoolRow, bars, device_row, pool_row
+from dradash.web.presenters.inventory import POOLS, Bar, DeviceRow, Gone, PoolRow, bars, device_row, pool_row
 from dradash.web.presenters.query import Column, Option, Pager, Query, Sorting, columns, options, page_of, sorted_by
 from dradash.web.presenters.words import node_href, slice_href
 
@@ -58,6 +58,7 @@ class PoolView(msgspec.Struct, frozen=True):
     capacity: tuple[Bar, ...]  # of all its devices together
     devices: tuple[DeviceRow, ...]
     more_devices: int
+    gone: Gone | None = None  # the rest is then its last state
 
 
 SORTINGS: Final = (

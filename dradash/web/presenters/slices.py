@@ -21,6 +21,7 @@ from dradash.web.presenters.words import Chip, node_href, pool_href, row_id, sli
 
 KIND: Final = "resourceslices"
 PARAMS: Final = frozenset({"driver", "node", "q", "sort", "page"})
+POOL_GONE: Final = Chip("The pool is gone", "idle", "trash", "No slice publishes its pool any more")
 OUTDATED: Final = Chip("Outdated", "idle", "skip", "A newer generation of its pool is there: its devices do not count")
 
 
@@ -32,7 +33,7 @@ class SliceRow(msgspec.Struct, frozen=True):
     pool: str
     pool_href: str
     generation: int
-    chip: Chip  # of the pool, or OUTDATED
+    chip: Chip  # of the pool, OUTDATED or POOL_GONE
     node: str
     node_href: str
     devices: int
@@ -116,7 +117,9 @@ def _matches(item: ResourceSlice, query: Query, without: str = "") -> bool:
 def _row(world: World, item: ResourceSlice) -> SliceRow:
     spec = item.spec
     state = ledger.state_of_pool(world.cluster.inventory, PoolID(spec.driver, spec.pool.name))
-    newest = state is not None and state.generation <= spec.pool.generation
+    chip = POOL_GONE if state is None else POOLS[state.state]
+    if state is not None and state.generation > spec.pool.generation:
+        chip = OUTDATED
     node = spec.node_name or ""
     return SliceRow(
         id=row_id("slice", item.name),
@@ -126,7 +129,7 @@ def _row(world: World, item: ResourceSlice) -> SliceRow:
         pool=spec.pool.name,
         pool_href=pool_href(spec.driver, spec.pool.name),
         generation=spec.pool.generation,
-        chip=POOLS[state.state] if state is not None and newest else OUTDATED,
+        chip=chip,
         node=node,
         node_href=node_href(node) if node else "",
         devices=len(spec.devices),
@@ -135,15 +138,15 @@ def _row(world: World, item: ResourceSlice) -> SliceRow:
 
 
 def detail(world: World, name: str, last: HistoryEntry | None = None) -> SliceView | None:
-    """None when there is no such slice. last: the last state of one that is gone."""
+    """None when there is no such slice. last: the last state of one that is gone; the world is best that of before."""
     cluster = world.cluster
-    item, raw, gone = cluster.inventory.slices.get(name), cluster.raw[KIND].get(name, b""), 0.0
+    item, raw, gone = cluster.inventory.slices.get(name), cluster.raw[KIND].get(name, b""), last.at if last else 0.0
     if item is None and last is not None:
         try:
             found = read_object(KINDS[KIND], last.object)
         except MalformedObject:
             return None
-        item, raw, gone = found if isinstance(found, ResourceSlice) else None, last.object, last.at
+        item, raw = found if isinstance(found, ResourceSlice) else None, last.object
     if item is None:
         return None
     id_ = PoolID(item.spec.driver, item.spec.pool.name)
