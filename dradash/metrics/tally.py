@@ -11,12 +11,12 @@ import msgspec
 
 from dradash.reader.world import World
 from dradash.scheduling.claimfacts import claims_of, class_text, drivers_in_charge, is_allocated, state_of
+from dradash.scheduling.generation import READABLE
 from dradash.scheduling.reasons import code_of
 from dradash.scheduling.verdict import Outcome, Verdict
 
 NO_REASON: Final = "None"
 NOT_JUDGED: Final = "NotJudged"
-READABLE: Final = frozenset({"synced", "stale"})
 AGES: Final = (1.0, 5.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 4 * 3600.0, 24 * 3600.0)
 
 

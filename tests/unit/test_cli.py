@@ -552,6 +552,29 @@ def test_a_pod_that_is_not_there_and_a_wrong_token_end_with_one(
     assert "set --token or DRADASH_TOKEN" in run(capsys, "get", "pods")[2]
 
 
+@pytest.mark.parametrize(
+    "token", ["s3c\nret", "s3c\rret", "s3c\x00ret", "s3c\x1bret", "s3c\x7fret", "s3c\u20acret", "s3c\u2028ret"]
+)
+@pytest.mark.parametrize("command", [("get", "pods"), ("describe", "pod", "ml/train"), ("watch", "pods")])
+def test_a_token_that_cannot_be_sent_is_not_shown(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], token: str, command: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("DRADASH_TOKEN", token)
+    status, out, err = run(capsys, *command, "--url", "http://127.0.0.1:9")
+    assert (status, out) == (2, "")
+    assert "the token cannot be sent" in err
+    assert "s3c" not in err
+    assert "cannot be reached" not in err
+
+
+@pytest.mark.usefixtures("bridge")
+def test_white_space_around_a_token_is_not_part_of_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DRADASH_TOKEN", f" {TOKEN}\n")
+    assert run(capsys, "get", "pods")[0] == 0
+
+
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1", "ftp://x", "nonsense"])
 def test_a_dradash_that_cannot_be_reached_ends_with_two(capsys: pytest.CaptureFixture[str], url: str) -> None:
     status, _, err = run(capsys, "get", "pods", "--url", url)

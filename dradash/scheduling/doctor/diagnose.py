@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from typing import Final
 
 from dradash.scheduling.doctor import claims, classes, devices, negotiations, pods, references, templates, watch
@@ -26,10 +26,15 @@ CHECKS: Final[tuple[Check, ...]] = (
 _RANK: Final = {severity: i for i, severity in enumerate(Severity)}
 
 
+def blind(readable: Set[str]) -> frozenset[str]:
+    """Codes of which nothing can be said: a kind that they rest on cannot be read."""
+    return frozenset(rule.code for rule in RULES.values() if not readable >= set(rule.needs))
+
+
 def run(check: Check, exam: Exam) -> list[Finding]:
     """One family's findings, less those that rest on kinds which cannot be read: unknown is not absent."""
-    blind = {rule.code for rule in RULES.values() if not exam.readable.issuperset(rule.needs)}
-    return [f for f in check(exam) if f.code not in blind]
+    unknown = blind(exam.readable)
+    return [f for f in check(exam) if f.code not in unknown]
 
 
 def diagnose(exam: Exam) -> list[Finding]:

@@ -10,13 +10,13 @@ import msgspec
 
 from dradash.kinds.registry import KINDS, MalformedObject, read_object
 from dradash.reader.world import Freshness, World
+from dradash.scheduling.generation import served_instead
 from dradash.store.model import HistoryEntry, SyncState
 from dradash.web.presenters import kubectl
 from dradash.web.presenters.words import Chip, cut, href, split, sync_chip
 
 SIMILAR: Final = 8
 LISTED: Final = 20  # malformed objects of one kind
-_GENERATIONS: Final = (("resourceclasses", "podschedulingcontexts"), ("deviceclasses", "resourceslices"))
 _INSTEAD: Final = {
     "resourceclasses": ("its device classes are at", "/deviceclasses"),
     "podschedulingcontexts": ("the scheduler itself chooses devices, and they are at", "/devices"),
@@ -131,17 +131,15 @@ def present(freshness: Freshness, sync: Mapping[str, SyncState], cluster: str) -
 
 def is_expected(plural: str, sync: Mapping[str, SyncState]) -> bool:
     """Whether the kind is not served because the cluster has the other generation of DRA."""
-    return other_generation(plural, sync) is not None
+    return served_instead(plural, sync) is not None
 
 
 def other_generation(plural: str, sync: Mapping[str, SyncState]) -> OtherGeneration | None:
     """What the cluster has instead of a kind that it does not serve; None: it is served, or missed."""
-    if (sync.get(plural) or SyncState(plural)).state != "notServed":
+    instead = served_instead(plural, sync)
+    if instead is None:
         return None
-    others = next((_GENERATIONS[1 - i] for i, kinds in enumerate(_GENERATIONS) if plural in kinds), ())
-    served = next((sync[k] for k in others if k in sync and sync[k].state in ("synced", "stale", "syncing")), None)
-    if served is None:
-        return None
+    served = sync[instead]
     kind = KINDS[plural]
     plural_kind = f"{kind.kind}es" if kind.kind.endswith("s") else f"{kind.kind}s"
     group = KINDS[served.kind].group
