@@ -34,6 +34,10 @@ STREAMED: Final = 500  # rows that are read at once while a list is streamed
 # What findings and the drivers' record say, and when, is each process's own: so are their tags.
 _PROCESS: Final = secrets.token_hex(4)
 _WITHOUT_MODEL: Final = frozenset({"health", "reasons"})
+NEVER_WATCHED: Final = (
+    "no cluster has been watched yet, so that nothing can be said of it: is the watch worker running, and may it read "
+    "the API server? Try again in a moment"
+)
 
 ANY: Final = "*"
 _TAG: Final = re.compile(r"""(?:W/)?("[^"]*")""")
@@ -90,6 +94,8 @@ def _answer(
     here = current.get()
     if here.follower.freshness().state == "loading" and endpoint.name not in _WITHOUT_MODEL:
         raise Refusal(UNAVAILABLE, "the model has not been read yet; try again in a moment")
+    if not all(here.follower.version()[:2]) and endpoint.name not in _WITHOUT_MODEL:
+        raise Refusal(UNAVAILABLE, NEVER_WATCHED)
     ask = Ask(here, params, where, time.time())
     wants_lines = NDJSON in request.headers.get("Accept", "")
     if params.get("watch"):

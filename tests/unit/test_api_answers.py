@@ -16,6 +16,7 @@ from django.test import Client, override_settings
 from dradash.api.endpoints import ENDPOINTS
 from dradash.reader import current
 from dradash.reader.moment import show
+from dradash.store.memory import MemoryModel
 from dradash.store.model import StoreUnavailable
 from tests import build, pages
 from tests.pages import PageLine
@@ -192,6 +193,24 @@ def test_before_anything_was_read_the_answer_is_503_with_a_retry() -> None:
     response = ask("/pods")
     assert (response.status_code, response.headers["Retry-After"]) == (503, "2")
     assert ask("/health").json()["state"] == "loading"
+    current.use(None)
+
+
+@pytest.mark.parametrize("path", ["/pods", "/claims", "/findings", "/nodes", "/stats", "/changes", "/pods?watch=1"])
+@pytest.mark.parametrize("elected", [False, True], ids=["no model", "nothing written yet"])
+def test_where_no_cluster_was_ever_watched_nothing_is_said_to_be_empty(path: str, elected: bool) -> None:
+    model = MemoryModel()
+    if elected:
+        model.acquire("leader", 10.0)
+    here = current.build(model)
+    here.follower.step()
+    current.use(here)
+    response = ask(path)
+    assert (response.status_code, response.headers["Retry-After"]) == (503, "2")
+    assert response.json()["type"] == "urn:dradash:problem:unavailable"
+    assert "no cluster has been watched yet" in response.json()["detail"]
+    assert ask("/health").status_code == 200
+    assert ask("/reasons").status_code == 200
     current.use(None)
 
 

@@ -155,7 +155,7 @@ ANSWERED: Final = {
 def rendered(rule: dict[str, Any], at: float) -> str:
     """Path and query of the rule's link, as Prometheus would render it."""
     labels = {"driver": "gpu.example.com", "kind": "pods"}
-    labels["code"] = "".join(re.findall(r'code="([^"]+)"', rule["expr"]))
+    labels["code"] = "".join(re.findall(r'code="([^"]+)"', rule["expr"])[:1])
     labels["acts_next"] = "".join(re.findall(r'acts_next=~?"([^"|]+)', rule["expr"]))
     url = rule["annotations"]["dashboard_url"]
     url = re.sub(r"\{\{ \$labels\.(\w+) \| urlquery \}\}", lambda m: quote_plus(labels[m[1]]), url)
