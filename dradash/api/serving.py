@@ -16,6 +16,7 @@ from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.views.decorators.csrf import csrf_exempt
 
+from dradash.accepts import quality
 from dradash.api import watching
 from dradash.api.asking import Ask
 from dradash.api.endpoint import OFTEN, Endpoint
@@ -97,7 +98,7 @@ def _answer(
     if not all(here.follower.version()[:2]) and endpoint.name not in _WITHOUT_MODEL:
         raise Refusal(UNAVAILABLE, NEVER_WATCHED)
     ask = Ask(here, params, where, time.time())
-    wants_lines = NDJSON in request.headers.get("Accept", "")
+    wants_lines = _wants_lines(request.headers.get("Accept", ""))
     if params.get("watch"):
         return _watch(endpoint, ask, request, lines=wants_lines)
     if wrong := next((n for n in ("since", "instance", "seconds") if n in params), ""):
@@ -115,6 +116,19 @@ def _answer(
     response.headers["ETag"] = tag
     response.headers["Vary"] = "Accept"
     return response
+
+
+def _wants_lines(accept: str) -> bool:
+    """Lines must be named: whoever takes anything gets the whole document, as who wants both alike and it first."""
+    named = any(part.partition(";")[0].strip().lower() == NDJSON for part in accept.split(","))
+    lines, whole = quality(accept, NDJSON), quality(accept, JSON)
+    return named and lines > 0 and (lines > whole or (lines == whole and _named_before(accept)))
+
+
+def _named_before(accept: str) -> bool:
+    """NDJSON before JSON, or JSON only by a range."""
+    names = [part.partition(";")[0].strip().lower() for part in accept.split(",")]
+    return JSON not in names or names.index(NDJSON) < names.index(JSON)
 
 
 # --- ETag ------------------------------------------------------------------------------------------------------------

@@ -9,14 +9,13 @@ from typing import Final
 
 import msgspec
 
+from dradash.reader.alertlists import NO_REASON, NOT_JUDGED
 from dradash.reader.world import World
 from dradash.scheduling.claimfacts import claims_of, class_text, drivers_in_charge, is_allocated, state_of
 from dradash.scheduling.generation import READABLE
 from dradash.scheduling.reasons import code_of
 from dradash.scheduling.verdict import Outcome, Verdict
 
-NO_REASON: Final = "None"
-NOT_JUDGED: Final = "NotJudged"
 AGES: Final = (1.0, 5.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 4 * 3600.0, 24 * 3600.0)
 
 

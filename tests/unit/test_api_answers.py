@@ -91,6 +91,50 @@ def test_answers_are_compressed_for_who_can_read_that() -> None:
 
 
 @pytest.mark.usefixtures("scene")
+@pytest.mark.parametrize(
+    ("header", "coding"),
+    [
+        ("gzip;q=0", None),
+        ("br, gzip;q=0.0", None),
+        ("identity", None),
+        ("GZIP ; Q=0.5", "gzip"),
+        ("*", "gzip"),
+        ("*;q=0", None),
+        ("gzip;q=0, *", None),
+        ("x-gzipped", None),
+    ],
+)
+def test_compression_is_for_who_wants_it(header: str, coding: str | None) -> None:
+    response = ask("/nodes", accept_encoding=header)
+    assert response.headers.get("Content-Encoding") == coding
+    assert "Accept-Encoding" in response.headers["Vary"]
+
+
+@pytest.mark.usefixtures("scene")
+@pytest.mark.parametrize(
+    ("accept", "lines"),
+    [
+        ("application/x-ndjson", True),
+        ("Application/X-NDJSON; Q=0.1", True),
+        ("application/x-ndjson;q=0", False),
+        ("application/x-ndjson;q=0.5, application/json", False),
+        ("application/json;q=0.5, application/x-ndjson", True),
+        ("application/x-ndjson, */*", True),
+        ("application/json, application/x-ndjson", False),
+        ("application/x-ndjson, application/json", True),
+        ("*/*", False),
+        ("application/*", False),
+        ("application/x-ndjson;q=2", False),
+        ("text/application/x-ndjson-not", False),
+        ("", False),
+    ],
+)
+def test_the_form_that_is_preferred_is_answered(accept: str, lines: bool) -> None:
+    expected = "application/x-ndjson" if lines else "application/json"
+    assert ask("/nodes", accept=accept).headers["Content-Type"] == expected
+
+
+@pytest.mark.usefixtures("scene")
 def test_a_list_is_streamed_as_lines_to_its_end_or_to_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dradash.api.serving.STREAMED", 3)
     response = ask("/nodes", accept="application/x-ndjson")

@@ -33,6 +33,7 @@ from dradash.cli.tables import TABLES, age
 from dradash.conf import from_environ
 from dradash.reader import current
 from dradash.reader.moment import show
+from dradash.scheduling.states import ACTORS
 from dradash.store.memory import MemoryModel
 from tests import build
 from tests.scene import Scene
@@ -329,6 +330,42 @@ def test_completion_knows_every_command_and_option(shell: str, capsys: pytest.Ca
         for option in command.options:
             longest = max(option.names, key=len)
             assert longest.lstrip("-") in out, (command.name, option.names)
+
+
+def _typed(script: Path, *words: str) -> list[str]:
+    """What bash offers for the last of the words, one a line."""
+    typed = " ".join(shlex.quote(w) for w in words)
+    asked = f"COMP_WORDS=({typed}); COMP_CWORD={len(words) - 1}"
+    code = f'source {script}; {asked}; _dradash; printf "%s\\n" "${{COMPREPLY[@]}}"'
+    done = subprocess.run(["bash", "-c", code], capture_output=True, check=True)
+    return done.stdout.decode().splitlines()
+
+
+def test_bash_completes_every_command_and_the_values_that_the_api_takes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = tmp_path / "completion.bash"
+    script.write_text(run(capsys, "completion", "bash")[1])
+    assert set(_typed(script, "dradash", "")) == {*cli._COMMANDS, *cli.MANAGEMENT, "help"}
+    assert _typed(script, "dradash", "rec") == ["record"]
+    assert "agreement" in _typed(script, "dradash", "help", "")
+    assert _typed(script, "dradash", "get", "--who", "cl") == ["claim\\ controller"]
+    assert _typed(script, "dradash", "get", "--who", "claim\\ c") == ["claim\\ controller"]
+    choices = {p.name: set(p.allowed) for e in ENDPOINTS for p in e.params if p.allowed}
+    assert set(_typed(script, "dradash", "get", "--outcome", "")) == choices["outcome"]
+    assert set(_typed(script, "dradash", "get", "--severity", "")) == choices["severity"]
+    actors = {who for who, _, _ in ACTORS} | {"person"}
+    assert {w.replace("\\ ", " ") for w in _typed(script, "dradash", "watch", "--who", "")} == actors
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_every_shell_completes_the_commands_of_django_too(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, "completion", shell)
+    for name, text in cli.MANAGEMENT.items():
+        assert name in out
+        assert shell == "bash" or text.replace("'", "") in out.replace("\\'", "").replace("'\"'\"'", "")
+    assert "Unschedulable" in out
+    assert ("claim controller" if shell == "bash" else "claim\\") in out
 
 
 def _completed(script: Path, *words: str) -> set[str]:
