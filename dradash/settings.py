@@ -33,7 +33,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "dradash.metrics.process.MetricsMiddleware",
     "django.middleware.security.SecurityMiddleware",
-    "django.middleware.gzip.GZipMiddleware",  # a list of a hundred rows is 100 kB, and 10 kB compressed
+    "dradash.web.middleware.CompressionMiddleware",  # a list of a hundred rows is 100 kB, and 10 kB compressed
     "csp.middleware.CSPMiddleware",
     "dradash.web.middleware.HostMiddleware",
     "dradash.web.middleware.StaticMiddleware",

@@ -1,14 +1,18 @@
 """Writes dradash/api/examples.json, the examples of the OpenAPI document: `python -m tests.api_examples`.
 
+With --check nothing is written: exit 1 where fields or types of an answer are not those of its example (api_shapes.py).
+
 The simulated cluster's demo runs for a while; its changes go into a model, and every endpoint is asked once.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -17,12 +21,14 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dradash.settings")
 import django
 from django.test import Client
 
+from dradash.api import openapi
 from dradash.api.endpoints import ENDPOINTS
 from dradash.api.openapi import EXAMPLES
 from dradash.api.schemas import ROOT
 from dradash.reader import current
 from dradash.store.model import VERDICTS
 from tests import build, builddevices, devicescene, pages
+from tests.api_shapes import differences, shape
 from tests.scene import Scene
 from tests.simworld import scenario
 
@@ -98,8 +104,8 @@ def devices(path: str) -> Any:
     return Client(headers={"host": "127.0.0.1"}).get(address(path, {"pods": "team/train"}, ""))
 
 
-def main() -> None:
-    django.setup()
+def made() -> dict[str, Any]:
+    """The answer of each endpoint, by its name."""
     scene = watched()
     scene.web.doctor.look(scene.now)
     current.use(scene.web)
@@ -118,9 +124,38 @@ def main() -> None:
             current.use(scene.web)
         assert response.status_code == 200, (path, response.content)
         found[endpoint.name] = shortened(response.json())
+    return found
+
+
+def faults(kept: Mapping[str, Any], found: Mapping[str, Any], document: Mapping[str, Any]) -> list[str]:
+    """What the examples that are kept say otherwise than the answers that are found now."""
+    schemas, listed = document["components"]["schemas"], []
+    for endpoint in ENDPOINTS:
+        if endpoint.name not in kept:
+            listed.append(f"{endpoint.name}: there is no example")
+            continue
+        answer = document["paths"][endpoint.path]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
+        was, is_ = (shape(of[endpoint.name], answer, schemas) for of in (kept, found))
+        listed += [f"{endpoint.name}: {fault}" for fault in differences(was, is_)]
+    return listed + [f"{name}: there is no such endpoint" for name in kept if name not in found]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.api_examples", description=__doc__, allow_abbrev=False)
+    parser.add_argument("--check", action="store_true", help="compare fields and types only; write nothing")
+    args = parser.parse_args(argv)
+    django.setup()
+    found = made()
+    if args.check:
+        wrong = faults(json.loads(EXAMPLES.read_text(encoding="utf-8")), found, json.loads(openapi.document()))
+        sys.stdout.writelines(
+            f"{line}\n" for line in wrong or [f"{EXAMPLES}: {len(found)} examples are as they are answered"]
+        )
+        return 1 if wrong else 0
     EXAMPLES.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     sys.stdout.write(f"{EXAMPLES}: {len(found)} examples\n")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -16,6 +16,7 @@ from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.views.decorators.csrf import csrf_exempt
 
+from dradash.accepts import quality
 from dradash.api import watching
 from dradash.api.asking import Ask
 from dradash.api.endpoint import OFTEN, Endpoint
@@ -34,6 +35,10 @@ STREAMED: Final = 500  # rows that are read at once while a list is streamed
 # What findings and the drivers' record say, and when, is each process's own: so are their tags.
 _PROCESS: Final = secrets.token_hex(4)
 _WITHOUT_MODEL: Final = frozenset({"health", "reasons"})
+NEVER_WATCHED: Final = (
+    "no cluster has been watched yet, so that nothing can be said of it: is the watch worker running, and may it read "
+    "the API server? Try again in a moment"
+)
 
 ANY: Final = "*"
 _TAG: Final = re.compile(r"""(?:W/)?("[^"]*")""")
@@ -90,8 +95,10 @@ def _answer(
     here = current.get()
     if here.follower.freshness().state == "loading" and endpoint.name not in _WITHOUT_MODEL:
         raise Refusal(UNAVAILABLE, "the model has not been read yet; try again in a moment")
+    if not all(here.follower.version()[:2]) and endpoint.name not in _WITHOUT_MODEL:
+        raise Refusal(UNAVAILABLE, NEVER_WATCHED)
     ask = Ask(here, params, where, time.time())
-    wants_lines = NDJSON in request.headers.get("Accept", "")
+    wants_lines = _wants_lines(request.headers.get("Accept", ""))
     if params.get("watch"):
         return _watch(endpoint, ask, request, lines=wants_lines)
     if wrong := next((n for n in ("since", "instance", "seconds") if n in params), ""):
@@ -109,6 +116,19 @@ def _answer(
     response.headers["ETag"] = tag
     response.headers["Vary"] = "Accept"
     return response
+
+
+def _wants_lines(accept: str) -> bool:
+    """Lines must be named: whoever takes anything gets the whole document, as who wants both alike and it first."""
+    named = any(part.partition(";")[0].strip().lower() == NDJSON for part in accept.split(","))
+    lines, whole = quality(accept, NDJSON), quality(accept, JSON)
+    return named and lines > 0 and (lines > whole or (lines == whole and _named_before(accept)))
+
+
+def _named_before(accept: str) -> bool:
+    """NDJSON before JSON, or JSON only by a range."""
+    names = [part.partition(";")[0].strip().lower() for part in accept.split(",")]
+    return JSON not in names or names.index(NDJSON) < names.index(JSON)
 
 
 # --- ETag ------------------------------------------------------------------------------------------------------------

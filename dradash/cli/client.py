@@ -46,7 +46,10 @@ class Client:
         if parts.scheme not in ("http", "https") or not parts.netloc:
             raise ClientError(f"{url!r} is no address: begin it with http:// or https://")
         self._base = url.rstrip("/")
-        self._token = token
+        self._token = token.strip()
+        # As Latin-1, and without control characters: http.client's own words would repeat the token.
+        if not self._token.isprintable() or max(self._token, default="") > "\xff":
+            raise ClientError("the token cannot be sent: it has a line break, or another character that no header may")
         self._opener = build_opener(_NoRedirects, HTTPSHandler(context=ssl.create_default_context()))
 
     def get(self, *path: str, **params: str) -> dict[str, Any]:

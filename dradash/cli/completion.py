@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 import msgspec
+
+from dradash.cli.remote import VALUES
 
 HELP: Final = "print a completion script: source <(dradash completion bash), or zsh; dradash completion fish | source"
 SHELLS: Final = ("bash", "zsh", "fish")
@@ -35,8 +37,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("shell", choices=SHELLS)
 
 
-def run(args: argparse.Namespace, root: argparse.ArgumentParser) -> int:
-    sys.stdout.write({"bash": bash, "zsh": zsh, "fish": fish}[args.shell](commands_of(root)))
+def run(args: argparse.Namespace, root: argparse.ArgumentParser, others: Mapping[str, str]) -> int:
+    """others: further commands, of which only the name and a line of help are known."""
+    commands = commands_of(root)
+    names = tuple(c.name for c in commands)
+    commands += [Command(name, text, (), ()) for name, text in others.items()]
+    commands.append(Command("help", "tell the options of a command", (), (*names, *others)))
+    sys.stdout.write({"bash": bash, "zsh": zsh, "fish": fish}[args.shell](commands))
     return 0
 
 
@@ -52,7 +59,7 @@ def _options(parser: argparse.ArgumentParser) -> Iterator[Option]:
             yield Option(
                 names=tuple(action.option_strings),
                 help=action.help or "",
-                values=tuple(map(str, action.choices or ())),
+                values=tuple(map(str, action.choices or VALUES.get(action.dest, ()))),
                 files=action.metavar == "FILE",
                 takes=action.nargs != 0,
             )
@@ -66,12 +73,12 @@ def _words(parser: argparse.ArgumentParser) -> tuple[str, ...]:
 def bash(commands: list[Command]) -> str:
     cases, values = [], []
     for command in commands:
-        words = " ".join([*(n for o in command.options for n in o.names), *command.words])
-        cases.append(f"    {command.name}) words={shlex.quote(words)} ;;")
+        words = _bash_values([*(n for o in command.options for n in o.names), *command.words])
+        cases.append(f"    {command.name}) words={words} ;;")
         for option in command.options:
             if option.takes:
                 pattern = "|".join(f"{command.name}:{n}" for n in option.names)
-                answer = '-f -- "$cur"' if option.files else f'-W {shlex.quote(" ".join(option.values))} -- "$cur"'
+                answer = '-f -- "$cur"' if option.files else f'-W {_bash_values(option.values)} -- "$cur"{_BASH_QUOTED}'
                 values.append(f"    {pattern}) COMPREPLY=($(compgen {answer})); return ;;")
     return "\n".join(
         (
@@ -79,9 +86,10 @@ def bash(commands: list[Command]) -> str:
             "_dradash() {",
             '  local cur="${COMP_WORDS[COMP_CWORD]}" prev="${COMP_WORDS[COMP_CWORD-1]}"',
             '  local command="${COMP_WORDS[1]}" words=""',
+            "  local IFS=$'\\n'",
             "  COMPREPLY=()",
             '  if [ "$COMP_CWORD" -eq 1 ]; then',
-            f'    COMPREPLY=($(compgen -W {shlex.quote(" ".join(c.name for c in commands))} -- "$cur")); return',
+            f'    COMPREPLY=($(compgen -W {_bash_values(c.name for c in commands)} -- "$cur")); return',
             "  fi",
             '  case "$command:$prev" in',
             *values,
@@ -95,6 +103,14 @@ def bash(commands: list[Command]) -> str:
             "",
         )
     )
+
+
+_BASH_QUOTED: Final = r" | sed 's/ /\\ /g'"  # as it is to be typed; compgen compares without
+
+
+def _bash_values(values: Iterable[str]) -> str:
+    """For compgen -W, one a line (IFS)."""
+    return shlex.quote("\n".join(values))
 
 
 def zsh(commands: list[Command]) -> str:
@@ -117,7 +133,7 @@ def _zsh_option(option: Option, name: str) -> str:
     text = option.help.replace("[", "(").replace("]", ")").replace(":", " ")
     spec = f"*{name}[{text}]"
     if option.takes:
-        values = f"({' '.join(option.values)})" if option.values else " "  # a space: anything may follow
+        values = f"({' '.join(map(_escaped, option.values))})" if option.values else " "  # a space: anything may follow
         spec += ":file:_files" if option.files else f":value:{values}"
     return shlex.quote(spec)
 
@@ -132,9 +148,13 @@ def fish(commands: list[Command]) -> str:
         for option in command.options:
             parts = [f"-l {n[2:]}" if n.startswith("--") else f"-s {n[1:]}" for n in option.names]
             if option.takes:
-                parts.append("-r -F" if option.files else f"-x -a {_fish(' '.join(option.values))}")
+                parts.append("-r -F" if option.files else f"-x -a {_fish(' '.join(map(_escaped, option.values)))}")
             lines.append(f"complete -c dradash {here} {' '.join(parts)} -d {_fish(option.help)}")
     return "\n".join([*lines, ""])
+
+
+def _escaped(value: str) -> str:
+    return value.replace(" ", "\\ ")
 
 
 def _fish(text: str) -> str:

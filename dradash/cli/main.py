@@ -12,6 +12,16 @@ from dradash.cli import completion, explain, output, remote
 
 Run = Callable[[argparse.Namespace], int]
 
+# Management commands, with what `help` says of them: naming them here keeps Django out of `dradash help`.
+MANAGEMENT: Final[dict[str, str]] = {
+    "up": "start everything: Redis, workers, web server (in a checkout only)",
+    "web": "serve the pages alone (in a checkout only)",
+    "sim": "serve a simulated cluster",
+    "record": "write a cluster's streams to a file (docs/support.md)",
+    "agreement": "compare a recording's scheduler with our verdicts",
+    "parity": "compare our answers with the real plugin's",
+    "check": "say what is wrong with the settings",
+}
 # name -> what adds its arguments, what runs it, one line of help, the text of --help
 _COMMANDS: Final[dict[str, tuple[Callable[[argparse.ArgumentParser], None], Run, str, str]]] = {
     "explain": (explain.add_arguments, explain.run, explain.HELP, explain.DESCRIPTION),
@@ -20,20 +30,10 @@ _COMMANDS: Final[dict[str, tuple[Callable[[argparse.ArgumentParser], None], Run,
     "watch": (remote.add_watch, remote.watch, remote.WATCH_HELP, remote.DESCRIPTION),
     "completion": (
         completion.add_arguments,
-        lambda args: completion.run(args, parser()),
+        lambda args: completion.run(args, parser(), MANAGEMENT),
         completion.HELP,
         completion.HELP,
     ),
-}
-# Management commands, with what `help` says of them: naming them here keeps Django out of `dradash help`.
-MANAGEMENT: Final = {
-    "up": "start everything: Redis, workers, web server (in a checkout only)",
-    "web": "serve the pages alone (in a checkout only)",
-    "sim": "serve a simulated cluster",
-    "record": "write a cluster's streams to a file (docs/support.md)",
-    "agreement": "compare a recording's scheduler with our verdicts",
-    "parity": "compare our answers with the real plugin's",
-    "check": "say what is wrong with the settings",
 }
 
 

@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
@@ -17,6 +18,9 @@ from dradash.cli.described import described
 from dradash.cli.describedclaim import described_claim
 from dradash.cli.style import Style
 from dradash.cli.tables import TABLES, cells, line, titles, widths
+from dradash.scheduling.doctor.finding import Severity
+from dradash.scheduling.states import ACTORS
+from dradash.scheduling.verdict import PERSON, Outcome
 
 GET_HELP: Final = "list pods, claims, negotiations, findings, devices and more of a running dradash"
 DESCRIBE_HELP: Final = "tell all about one pod or claim"
@@ -28,6 +32,12 @@ output cannot be written."""
 URL: Final = "http://127.0.0.1:8000"
 _WATCHED: Final = ("pods", "claims", "negotiations")
 _NOT_WATCHED: Final = ("severity", "code", "pool")  # of findings and devices
+# What may follow an option, for completion alone: the server knows what it takes.
+VALUES: Final[Mapping[str, tuple[str, ...]]] = {
+    "filter_outcome": ("any", *map(str, Outcome), "NotJudged"),
+    "filter_severity": tuple(map(str, Severity)),
+    "filter_who": (PERSON, *(who for who, _, _ in ACTORS)),
+}
 _RETRY: Final = 2.0  # seconds
 _GONE: Final = 410
 

@@ -17,7 +17,9 @@ _HEAD: Final = f"""\
 Label values are bounded: constants, and names of classes and drivers, of which {MOST} are told and the others are
 `other`. Names of pods, claims and nodes are never labels; namespaces are only those that `DRADASH_METRICS_NAMESPACES`
 lists (separated by commas), in metrics of their own. What is not known is absent, not 0: while Redis cannot be read
-only `dradash_model_up` is told, and what rests on a kind that cannot be read is left out.
+only `dradash_model_up` is told, and what rests on a kind that cannot be read is left out. So are findings of a code
+that needs such a kind (docs/doctor.md), and all of them while no cluster has ever been watched: absence is no
+"resolved". The alerts in deploy/alerts.yaml keep the last known number for an hour then.
 
 A `gaugehistogram` is a histogram of now, not of what has been: take its `_bucket` series without `rate`; the text
 format names its sum and count `_gsum` and `_gcount`.

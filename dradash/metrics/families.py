@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import accumulate
 from typing import Final
 
@@ -43,11 +43,15 @@ def families(
     sync: Mapping[str, SyncState],
     freshness: Freshness,
     findings: Sequence[Finding],
+    unknown: Set[str],
     figures: Mapping[str, float],
     now: float,
     told: Told,
 ) -> Iterator[Family]:
-    """Everything about the cluster and the workers, at `now` (Unix seconds). The model could be read."""
+    """Everything about the cluster and the workers, at `now` (Unix seconds). The model could be read.
+
+    unknown: codes of findings of which nothing can be said.
+    """
     yield _gauge("dradash_model_up", [((), 1)])
     yield _gauge("dradash_model_revision", [((), freshness.revision)])
     yield _gauge("dradash_leader", [((), 1 if freshness.leader else 0)])
@@ -55,7 +59,7 @@ def families(
     yield from _pods(counts, told)
     yield from _claims(counts, told)
     yield from _devices(counts, told)
-    yield from _findings(findings)
+    yield from _findings(findings, unknown)
     yield from _informer(sync, now)
     yield from _workers(figures, freshness, now)
 
@@ -122,11 +126,12 @@ def _labelled(counts: Mapping[tuple[str, str], int]) -> Iterator[tuple[tuple[str
     return (((label(namespace), what), n) for (namespace, what), n in counts.items())
 
 
-def _findings(findings: Sequence[Finding]) -> Iterator[Family]:
-    """Every code, also those that nothing has: an alert that ends has to see the zero."""
-    numbers = {(code, str(rule.severity)): 0 for code, rule in RULES.items()}
+def _findings(findings: Sequence[Finding], unknown: Set[str]) -> Iterator[Family]:
+    """Every code that can be looked for, also those that nothing has: an alert that ends has to see the zero."""
+    numbers = {(code, str(rule.severity)): 0 for code, rule in RULES.items() if code not in unknown}
     for finding in findings:
-        numbers[finding.code, str(finding.severity)] += 1
+        if finding.code not in unknown:
+            numbers[finding.code, str(finding.severity)] += 1
     yield _gauge("dradash_findings", numbers.items())
 
 

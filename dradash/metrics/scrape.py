@@ -14,6 +14,9 @@ from dradash.metrics.families import Told, families, model_down
 from dradash.metrics.process import PROCESS
 from dradash.metrics.tally import count
 from dradash.reader.current import Current
+from dradash.scheduling.doctor.diagnose import blind
+from dradash.scheduling.doctor.rules import RULES
+from dradash.scheduling.generation import readable
 from dradash.store.model import StoreUnavailable
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -42,8 +45,11 @@ class Scraper:
         with here.follower.world() as world:
             counts = count(world, now, self._namespaces)
             sync = dict(world.sync)
-        findings = here.doctor.report().findings
-        yield from families(counts, sync, freshness, findings, figures, now, self._told)
+        report = here.doctor.report()
+        # The report may be of a moment before a kind was lost, or came back.
+        is_there = freshness.revision > 0 and report.at > 0
+        unknown = report.blind | blind(readable(sync)) if is_there else RULES.keys()
+        yield from families(counts, sync, freshness, report.findings, unknown, figures, now, self._told)
 
     def text(self, here: Current) -> bytes:
         with self._lock:

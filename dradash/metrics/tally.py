@@ -10,19 +10,18 @@ from typing import Final
 import msgspec
 
 from dradash.kinds.deviceclaim import ResourceClaim
+from dradash.reader.alertlists import NO_REASON, NOT_JUDGED
 from dradash.reader.world import World
 from dradash.scheduling.claimfacts import claims_of, class_text, drivers_in_charge, is_allocated, state_of
 from dradash.scheduling.classic.claimstate import ClaimState
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.doctor.demand import expressions
+from dradash.scheduling.generation import READABLE
 from dradash.scheduling.reasons import code_of
 from dradash.scheduling.structured import usage
 from dradash.scheduling.structured.anymatch import Budget
 from dradash.scheduling.verdict import Outcome, Verdict
 
-NO_REASON: Final = "None"
-NOT_JUDGED: Final = "NotJudged"
-READABLE: Final = frozenset({"synced", "stale"})
 LOOKED_AT: Final = 100_000  # devices that one scrape looks at for classes; the rest is for the next ones
 CLASSES: Final = 200  # device classes of which devices are counted
 _DEVICE_CLAIM_STATES: Final = (ClaimState.PENDING, ClaimState.ALLOCATED, ClaimState.RESERVED, ClaimState.DELETING)

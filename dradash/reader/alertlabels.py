@@ -58,6 +58,7 @@ NAMES: Final = {
     "kind": "kind",
     "page": "page",
 }
+OTHER: Final = "other"  # a class beyond the bound of /metrics
 OTHER_DRIVERS: Final = ("other", "<any>")  # the drivers beyond the bound of /metrics; all of them, to the kubelet
 NAMESPACES: Final = "namespaces"
 CLASSES: Final = "resourceclasses"
@@ -176,6 +177,8 @@ def _named_by_others(asked: Mapping[str, str], world: World, heard: Container[st
     name = asked.get("class", "")
     if name and name in world.cluster.claims_by_class:
         yield Found(CLASSES, name)  # the page of a class that claims name and that does not exist says so
+    elif name == OTHER:
+        yield Found(CLASSES, "")
     for name in filter(None, (asked.get("class"), asked.get("deviceclass"))):
         if name in world.cluster.claims_by_device_class or name in world.cluster.device_classes:
             there = world.cluster.device_classes.get(name)

@@ -7,6 +7,7 @@ from typing import Final, TypeVar
 from urllib.parse import quote, urlencode
 
 from dradash.kinds.registry import KINDS
+from dradash.reader.talks import STATES
 from dradash.reader.world import World
 from dradash.scheduling import states
 from dradash.scheduling.classic.claimstate import ClaimState
@@ -16,6 +17,8 @@ from dradash.scheduling.structured.devices import DeviceID
 from dradash.scheduling.structured.pools import PoolID
 from dradash.scheduling.verdict import Outcome
 
+NO_REASON: Final = "None"  # for a reason's code: nothing refuses the pod
+NOT_JUDGED: Final = "NotJudged"  # for an outcome: there is no verdict yet
 HEALTH: Final = "health"  # the page about dradash itself, no kind of the API
 _Id = TypeVar("_Id", DeviceID, PoolID)
 Filters = tuple[tuple[str, str], ...]  # (our name, value)
@@ -31,6 +34,8 @@ PAGES: Final[Mapping[str, tuple[str, str, Mapping[str, tuple[str, str]]]]] = {
             "outcome": ("outcome", "outcome"),
             "reason": ("reason", "reason"),
             "class": ("class", "class"),
+            "driver": ("driver", "driver"),
+            "node": ("node", "node"),
         },
     ),
     "claims": (
@@ -46,7 +51,12 @@ PAGES: Final[Mapping[str, tuple[str, str, Mapping[str, tuple[str, str]]]]] = {
     "negotiations": (
         "podschedulingcontexts",
         "negotiations",
-        {"namespace": ("ns", "namespace"), "driver": ("driver", "driver")},
+        {
+            "namespace": ("ns", "namespace"),
+            "driver": ("driver", "driver"),
+            "state": ("state", "state"),
+            "node": ("node", "node"),
+        },
     ),
     "doctor": (
         "findings",
@@ -61,6 +71,7 @@ PAGES: Final[Mapping[str, tuple[str, str, Mapping[str, tuple[str, str]]]]] = {
     "about": (HEALTH, "health", {}),
     "nodes": ("nodes", "nodes", {"class": ("class", "class")}),
     "drivers": ("drivers", "drivers", {}),
+    "classes": ("resourceclasses", "classes", {}),
     "devices": (
         "devices",
         "devices",
@@ -75,8 +86,8 @@ _LEAVE: Final = {"acts_next": "pods", "reason": "pods", "outcome": "pods", "stat
 # What these may say; another exporter's label of the same name says something else.
 _VALUES: Final[Mapping[str, frozenset[str]]] = {
     "acts_next": frozenset(code for code, _, _ in states.ACTORS),
-    "reason": frozenset(REASONS),
-    "outcome": frozenset(map(str, Outcome)),
+    "reason": frozenset((*REASONS, NO_REASON)),
+    "outcome": frozenset((*Outcome, NOT_JUDGED)),
     "state": frozenset(map(str, ClaimState)),
     "finding": frozenset(RULES),
 }
@@ -91,14 +102,16 @@ def lists(asked: Mapping[str, str], world: World) -> Iterator[tuple[str, Filters
         wanted.append("about")
     for of in dict.fromkeys(wanted):
         kind, _, filters = PAGES[of]
-        yield kind, tuple((name, asked[name]) for name in filters if _leaves(name, asked, world))
+        yield kind, tuple((name, asked[name]) for name in filters if _leaves(of, name, asked, world))
 
 
-def _leaves(name: str, asked: Mapping[str, str], world: World) -> bool:
+def _leaves(of: str, name: str, asked: Mapping[str, str], world: World) -> bool:
     value = asked.get(name, "")
+    if of == "negotiations" and name == "state":
+        return value in STATES
     if name == "namespace":  # often that of the exporter; of dradash itself, where its own metrics are meant
         return bool(value) and any(key.startswith(f"{value}/") for key in world.cluster.raw["pods"])
-    return bool(value) and (name not in _VALUES or value in _VALUES[name])
+    return value not in ("", NO_REASON) and (name not in _VALUES or value in _VALUES[name])
 
 
 def page_of(kind: str, filters: Filters) -> str:

@@ -15,7 +15,7 @@ from dradash.reader import lasted, observed, topics
 from dradash.reader.follower import Announce, Follower
 from dradash.reader.lookback import LookBack, Resolved
 from dradash.reader.waits import past_waits
-from dradash.scheduling.doctor.diagnose import CHECKS, diagnose, ordered, run
+from dradash.scheduling.doctor.diagnose import CHECKS, blind, diagnose, ordered, run
 from dradash.scheduling.doctor.exam import Exam, Memo, Observed
 from dradash.scheduling.doctor.finding import DEVICES, DRIVERS, OBJECTS_LISTED, POOLS, Finding
 from dradash.scheduling.doctor.thresholds import Thresholds
@@ -35,7 +35,8 @@ class Report(msgspec.Struct, frozen=True):
     """One look at the cluster. at: Unix seconds, 0.0 before the first one. findings: worst and oldest first.
 
     by_object: by (plural, key) of what a finding is about, and by (DRIVERS, name).
-    faults: checks that failed, which is a mistake in dradash. generation grows when the findings have changed.
+    faults: checks that failed, which is a mistake in dradash. blind: codes of which nothing could be said.
+    generation grows when the findings have changed.
     """
 
     at: float = 0.0
@@ -44,6 +45,7 @@ class Report(msgspec.Struct, frozen=True):
     by_object: dict[tuple[str, str], list[Finding]] = {}
     faults: tuple[str, ...] = ()
     generation: int = 0
+    blind: frozenset[str] = frozenset()
 
 
 def report_of(findings: list[Finding], at: float, faults: tuple[str, ...] = (), generation: int = 0) -> Report:
@@ -172,6 +174,7 @@ class Doctor:
             self._learn(now)
             findings: list[Finding] = []
             faults: list[str] = []
+            unknown: frozenset[str] = frozenset()
             for check in CHECKS:
                 # Released in between: whoever reads or follows waits for one family of checks at most.
                 with self._follower.world() as world:
@@ -179,13 +182,14 @@ class Doctor:
                     exam = Exam(
                         world.cluster, world.verdicts, world.sync, world.times, seen, now, self._thresholds, self._memo
                     )
+                    unknown |= blind(exam.readable)
                     try:
                         findings += run(check, exam)
                     except Exception as error:
                         logger.exception("a check of the doctor failed")
                         faults.append(f"{check.__module__.rpartition('.')[2]}: {type(error).__name__}: {error}")
             self._looked_at = (instance, revision)
-            self._take(ordered(findings), tuple(faults), now)
+            self._take(ordered(findings), tuple(faults), unknown, now)
             return self._report
 
     def _learn(self, now: float) -> None:
@@ -211,10 +215,10 @@ class Doctor:
             if loaded_anew:
                 self._memo.clear()
 
-    def _take(self, findings: list[Finding], faults: tuple[str, ...], now: float) -> None:
+    def _take(self, findings: list[Finding], faults: tuple[str, ...], unknown: frozenset[str], now: float) -> None:
         before = self._report
         findings = [_begun(f, before.by_id.get(f.id)) for f in findings]
-        after = report_of(findings, now, faults, before.generation)
+        after = msgspec.structs.replace(report_of(findings, now, faults, before.generation), blind=unknown)
         changed = [f for f in findings if (old := before.by_id.get(f.id)) is not f and old != f]
         over = [f for id_, f in before.by_id.items() if id_ not in after.by_id]
         self._back.saw(changed, over, before.at, now)

@@ -8,10 +8,13 @@ from urllib.parse import urlencode
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.middleware.gzip import GZipMiddleware
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils.cache import patch_vary_headers
 from whitenoise.middleware import WhiteNoiseMiddleware
 
+from dradash.accepts import quality
 from dradash.problems import CONTENT_TYPE, NOT_ALLOWED, NOT_SIGNED_IN, Refusal
 from dradash.web.auth import Asker, user_of
 
@@ -52,6 +55,17 @@ class StaticMiddleware(WhiteNoiseMiddleware):  # type: ignore[misc]  # whitenois
         return response
 
 
+class CompressionMiddleware(GZipMiddleware):
+    """Django's, which takes `gzip;q=0` for a wish and knows neither `*` nor `GZIP`."""
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        if quality(request.headers.get("Accept-Encoding", ""), "gzip") > 0:
+            request.META["HTTP_ACCEPT_ENCODING"] = "gzip"
+            return super().process_response(request, response)
+        patch_vary_headers(response, ("Accept-Encoding",))
+        return response
+
+
 class AuthMiddleware:
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -83,7 +97,7 @@ def _asker(request: HttpRequest) -> Asker:
 
 def _refusal(request: HttpRequest) -> HttpResponse:
     conf = settings.DRADASH
-    if request.path.startswith(_OF_PROGRAMS):
+    if request.path.startswith(_OF_PROGRAMS) and not _is_page_of_api(request):
         return _challenged(_problem(conf.auth == "token"))
     if conf.auth == "token" and request.method == "GET" and "authorization" not in request.headers:
         after = urlencode({"next": request.get_full_path()})
@@ -91,6 +105,13 @@ def _refusal(request: HttpRequest) -> HttpResponse:
     status = 401 if conf.auth == "token" else 403
     context = {"header": conf.auth_proxy_header, "auth": conf.auth}
     return _challenged(render(request, "refused.html", context, status=status))
+
+
+def _is_page_of_api(request: HttpRequest) -> bool:
+    """A browser that opens the page on which the API is tried out; all else below /api/ is for programs."""
+    accept = request.headers.get("Accept", "")
+    is_named = any(part.partition(";")[0].strip().lower() == "text/html" for part in accept.split(","))
+    return request.path == reverse("api") and is_named and quality(accept, "text/html") > 0
 
 
 def _challenged(response: HttpResponse) -> HttpResponse:

@@ -6,7 +6,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final, get_args
 
@@ -22,7 +22,7 @@ from dradash.api.endpoints import ENDPOINTS
 from dradash.api.watching import WatchEvent
 from dradash.reader import current
 from dradash.reader.alertlabels import NAMES
-from tests import pages
+from tests import api_examples, pages
 from tests.browser.conftest import _Server
 
 RELEASED: Final = Path(__file__).parent / "data" / "api-v1.json"
@@ -207,3 +207,56 @@ def test_the_docs_name_every_resource_and_every_problem() -> None:
     docs = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")
     assert [e.path for e in ENDPOINTS if f"`{e.path}`" not in docs] == []
     assert [k.slug for k in problems.KINDS if f"`{k.slug}`" not in docs] == []
+
+
+# --- the examples' own check -----------------------------------------------------------------------------------------
+
+
+def _kept() -> dict[str, Any]:
+    kept: dict[str, Any] = json.loads(openapi.EXAMPLES.read_text(encoding="utf-8"))
+    return kept
+
+
+def test_the_check_of_examples_takes_other_values_for_the_same() -> None:
+    found = _kept()
+    found["pods"]["items"][0] |= {"name": "another", "nodesFit": 7, "actsNext": None, "claims": []}
+    found["negotiation"]["unsuitable"] = {"another-claim": ["node-9"]}
+    found["negotiation"]["object"] = {"kind": "Other"}
+    assert api_examples.faults(_kept(), found, _document()) == []
+
+
+def test_the_check_of_examples_finds_other_fields_and_types() -> None:
+    def fault(change: Callable[[dict[str, Any]], object]) -> list[str]:
+        found = _kept()
+        change(found)
+        return api_examples.faults(_kept(), found, _document())
+
+    def of_all(change: Callable[[dict[str, Any]], object]) -> Callable[[dict[str, Any]], object]:
+        return lambda found: [change(row) for row in found["pods"]["items"]]
+
+    assert fault(of_all(lambda row: row.pop("sentence"))) == ["pods: items[]: field sentence is only on one side"]
+    assert fault(of_all(lambda row: row.update(more=1))) == ["pods: items[]: field more is only on one side"]
+    assert fault(of_all(lambda row: row.update(nodesFit="1"))) == ["pods: items[].nodesFit: number and string"]
+    assert fault(lambda found: found["stats"].pop("revision")) == [
+        "stats: the answer: field revision is only on one side"
+    ]
+
+
+def test_the_check_of_examples_misses_none() -> None:
+    kept = _kept()
+    del kept["pods"]
+    kept["gone"] = {}
+    assert api_examples.faults(kept, _kept(), _document()) == [
+        "pods: there is no example",
+        "gone: there is no such endpoint",
+    ]
+
+
+def test_examples_are_not_written_where_an_argument_is_not_known(capsys: pytest.CaptureFixture[str]) -> None:
+    before = openapi.EXAMPLES.read_bytes()
+    for wrong in ("--chek", "--che", "more"):
+        with pytest.raises(SystemExit) as end:
+            api_examples.main([wrong])
+        assert end.value.code == 2
+        assert wrong in capsys.readouterr().err
+    assert openapi.EXAMPLES.read_bytes() == before

@@ -16,6 +16,7 @@ from django.test import Client, override_settings
 from dradash.api.endpoints import ENDPOINTS
 from dradash.reader import current
 from dradash.reader.moment import show
+from dradash.store.memory import MemoryModel
 from dradash.store.model import StoreUnavailable
 from tests import build, pages
 from tests.pages import PageLine
@@ -87,6 +88,50 @@ def test_answers_are_compressed_for_who_can_read_that() -> None:
     response = ask("/nodes", accept_encoding="gzip")
     assert response.headers["Content-Encoding"] == "gzip"
     assert json.loads(gzip.decompress(response.content))["total"]["count"] == 8
+
+
+@pytest.mark.usefixtures("scene")
+@pytest.mark.parametrize(
+    ("header", "coding"),
+    [
+        ("gzip;q=0", None),
+        ("br, gzip;q=0.0", None),
+        ("identity", None),
+        ("GZIP ; Q=0.5", "gzip"),
+        ("*", "gzip"),
+        ("*;q=0", None),
+        ("gzip;q=0, *", None),
+        ("x-gzipped", None),
+    ],
+)
+def test_compression_is_for_who_wants_it(header: str, coding: str | None) -> None:
+    response = ask("/nodes", accept_encoding=header)
+    assert response.headers.get("Content-Encoding") == coding
+    assert "Accept-Encoding" in response.headers["Vary"]
+
+
+@pytest.mark.usefixtures("scene")
+@pytest.mark.parametrize(
+    ("accept", "lines"),
+    [
+        ("application/x-ndjson", True),
+        ("Application/X-NDJSON; Q=0.1", True),
+        ("application/x-ndjson;q=0", False),
+        ("application/x-ndjson;q=0.5, application/json", False),
+        ("application/json;q=0.5, application/x-ndjson", True),
+        ("application/x-ndjson, */*", True),
+        ("application/json, application/x-ndjson", False),
+        ("application/x-ndjson, application/json", True),
+        ("*/*", False),
+        ("application/*", False),
+        ("application/x-ndjson;q=2", False),
+        ("text/application/x-ndjson-not", False),
+        ("", False),
+    ],
+)
+def test_the_form_that_is_preferred_is_answered(accept: str, lines: bool) -> None:
+    expected = "application/x-ndjson" if lines else "application/json"
+    assert ask("/nodes", accept=accept).headers["Content-Type"] == expected
 
 
 @pytest.mark.usefixtures("scene")
@@ -192,6 +237,24 @@ def test_before_anything_was_read_the_answer_is_503_with_a_retry() -> None:
     response = ask("/pods")
     assert (response.status_code, response.headers["Retry-After"]) == (503, "2")
     assert ask("/health").json()["state"] == "loading"
+    current.use(None)
+
+
+@pytest.mark.parametrize("path", ["/pods", "/claims", "/findings", "/nodes", "/stats", "/changes", "/pods?watch=1"])
+@pytest.mark.parametrize("elected", [False, True], ids=["no model", "nothing written yet"])
+def test_where_no_cluster_was_ever_watched_nothing_is_said_to_be_empty(path: str, elected: bool) -> None:
+    model = MemoryModel()
+    if elected:
+        model.acquire("leader", 10.0)
+    here = current.build(model)
+    here.follower.step()
+    current.use(here)
+    response = ask(path)
+    assert (response.status_code, response.headers["Retry-After"]) == (503, "2")
+    assert response.json()["type"] == "urn:dradash:problem:unavailable"
+    assert "no cluster has been watched yet" in response.json()["detail"]
+    assert ask("/health").status_code == 200
+    assert ask("/reasons").status_code == 200
     current.use(None)
 
 

@@ -169,6 +169,24 @@ def test_a_program_is_refused_with_a_problem_that_the_api_documents(
     assert (problem.type, problem.title, problem.status) == (type_of(kind), kind.title, kind.status)
 
 
+def test_a_browser_that_opens_the_page_of_the_api_is_asked_to_sign_in_and_a_program_is_not(client: Client) -> None:
+    browser = "text/html,application/xhtml+xml,*/*;q=0.8"
+    with override_settings(DRADASH=TOKEN_CONF):
+        asked = client.get("/api/v1/", headers={"Accept": browser})
+        assert asked.status_code == 302
+        assert asked.headers["Location"] == "/sign-in?next=%2Fapi%2Fv1%2F"
+        for path, accept in (
+            ("/api/v1/", "*/*"),
+            ("/api/v1/", "application/json"),
+            ("/api/v1/", "text/html;q=0, */*"),
+            ("/api/v1/pods", browser),
+            ("/api/v1/openapi.json", browser),
+        ):
+            refused = client.get(path, headers={"Accept": accept})
+            assert refused.status_code == 401, (path, accept)
+            assert refused.headers["Content-Type"] == "application/problem+json"
+
+
 @pytest.mark.parametrize("auth", [TOKEN_CONF, PROXY_CONF])
 def test_health_and_style_are_open(client: Client, auth: Conf) -> None:
     with override_settings(DRADASH=auth):

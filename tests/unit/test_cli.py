@@ -33,6 +33,8 @@ from dradash.cli.tables import TABLES, age
 from dradash.conf import from_environ
 from dradash.reader import current
 from dradash.reader.moment import show
+from dradash.scheduling.states import ACTORS
+from dradash.store.memory import MemoryModel
 from tests import build
 from tests import builddevices as make
 from tests.scene import Scene
@@ -331,6 +333,42 @@ def test_completion_knows_every_command_and_option(shell: str, capsys: pytest.Ca
             assert longest.lstrip("-") in out, (command.name, option.names)
 
 
+def _typed(script: Path, *words: str) -> list[str]:
+    """What bash offers for the last of the words, one a line."""
+    typed = " ".join(shlex.quote(w) for w in words)
+    asked = f"COMP_WORDS=({typed}); COMP_CWORD={len(words) - 1}"
+    code = f'source {script}; {asked}; _dradash; printf "%s\\n" "${{COMPREPLY[@]}}"'
+    done = subprocess.run(["bash", "-c", code], capture_output=True, check=True)
+    return done.stdout.decode().splitlines()
+
+
+def test_bash_completes_every_command_and_the_values_that_the_api_takes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = tmp_path / "completion.bash"
+    script.write_text(run(capsys, "completion", "bash")[1])
+    assert set(_typed(script, "dradash", "")) == {*cli._COMMANDS, *cli.MANAGEMENT, "help"}
+    assert _typed(script, "dradash", "rec") == ["record"]
+    assert "agreement" in _typed(script, "dradash", "help", "")
+    assert _typed(script, "dradash", "get", "--who", "cl") == ["claim\\ controller"]
+    assert _typed(script, "dradash", "get", "--who", "claim\\ c") == ["claim\\ controller"]
+    choices = {p.name: set(p.allowed) for e in ENDPOINTS for p in e.params if p.allowed}
+    assert set(_typed(script, "dradash", "get", "--outcome", "")) == choices["outcome"]
+    assert set(_typed(script, "dradash", "get", "--severity", "")) == choices["severity"]
+    actors = {who for who, _, _ in ACTORS} | {"person"}
+    assert {w.replace("\\ ", " ") for w in _typed(script, "dradash", "watch", "--who", "")} == actors
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_every_shell_completes_the_commands_of_django_too(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, "completion", shell)
+    for name, text in cli.MANAGEMENT.items():
+        assert name in out
+        assert shell == "bash" or text.replace("'", "") in out.replace("\\'", "").replace("'\"'\"'", "")
+    assert "Unschedulable" in out
+    assert ("claim controller" if shell == "bash" else "claim\\") in out
+
+
 def _completed(script: Path, *words: str) -> set[str]:
     typed = " ".join(words)
     code = f'source {script}; COMP_WORDS=({typed} ""); COMP_CWORD={len(words)}; _dradash; echo "${{COMPREPLY[@]}}"'
@@ -626,6 +664,39 @@ def test_a_pod_that_is_not_there_and_a_wrong_token_end_with_one(
     assert (status, "the token does not fit" in err) == (1, True)
     monkeypatch.delenv("DRADASH_TOKEN")
     assert "set --token or DRADASH_TOKEN" in run(capsys, "get", "pods")[2]
+
+
+@pytest.mark.parametrize("token", ["s3c\nret", "s3c\rret", "s3c\x1bret", "s3c\x7fret", "s3c\u20acret", "s3c\u2028ret"])
+@pytest.mark.parametrize("command", [("get", "pods"), ("describe", "pod", "ml/train"), ("watch", "pods")])
+def test_a_token_that_cannot_be_sent_is_not_shown(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], token: str, command: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("DRADASH_TOKEN", token)
+    status, out, err = run(capsys, *command, "--url", "http://127.0.0.1:9")
+    assert (status, out) == (2, "")
+    assert "the token cannot be sent" in err
+    assert "s3c" not in err
+    assert "cannot be reached" not in err
+
+
+def test_a_dradash_that_has_never_watched_a_cluster_says_so_and_names_no_number(
+    bridge: Bridge, capsys: pytest.CaptureFixture[str]
+) -> None:
+    here = current.build(MemoryModel())
+    here.follower.step()
+    current.use(here)
+    for command in (("get", "pods"), ("get", "findings", "-o", "json"), ("watch", "claims")):
+        status, out, err = run(capsys, *command, "--url", bridge.url)
+        assert (status, out) == (1, "")
+        assert "no cluster has been watched yet" in err
+
+
+@pytest.mark.usefixtures("bridge")
+def test_white_space_around_a_token_is_not_part_of_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DRADASH_TOKEN", f" {TOKEN}\n")
+    assert run(capsys, "get", "pods")[0] == 0
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1", "ftp://x", "nonsense"])

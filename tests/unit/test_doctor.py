@@ -15,13 +15,14 @@ from hypothesis import strategies as st
 from dradash.kinds.registry import decode
 from dradash.kinds.schedulingcontext import PodSchedulingContext
 from dradash.scheduling.classic.negotiation import SeenContext
-from dradash.scheduling.doctor.diagnose import diagnose
+from dradash.scheduling.doctor.diagnose import blind, diagnose
 from dradash.scheduling.doctor.document import document
 from dradash.scheduling.doctor.exam import Exam, Observed
 from dradash.scheduling.doctor.finding import Finding, Ref, code_of
 from dradash.scheduling.doctor.rules import RULES
 from dradash.scheduling.doctor.thresholds import MEANINGS, Thresholds
 from dradash.scheduling.evaluate import evaluate
+from dradash.scheduling.generation import readable
 from dradash.scheduling.rfc3339 import seconds
 from dradash.scheduling.verdict import ActsNext, Agreement, Outcome, Verdict
 from dradash.store.model import SyncState
@@ -408,6 +409,77 @@ def test_what_cannot_be_read_is_not_called_absent(state: str) -> None:
         ("nodes", "class-matches-no-node", (build.resource_class(suitable=build.with_labels(zone="b")),)),
     ):
         assert code not in codes(look(*objects, sync=SYNCED | {kind: SyncState(kind, state)}))
+
+
+CLASSIC_ONLY = ("resourceclasses", "podschedulingcontexts")
+STRUCTURED_ONLY = ("deviceclasses", "resourceslices")
+_NOT_SERVED = {k: SyncState(k, "notServed") for k in (*CLASSIC_ONLY, *STRUCTURED_ONLY)}
+OLD = SYNCED | {k: _NOT_SERVED[k] for k in STRUCTURED_ONLY}
+NEW = SYNCED | {k: _NOT_SERVED[k] for k in CLASSIC_ONLY}
+NEW_TEMPLATE: build.Obj = {
+    "apiVersion": make.V1,
+    "kind": "ResourceClaimTemplate",
+    "metadata": build.meta("tmpl", "default"),
+    "spec": {"spec": {"devices": {"requests": [make.request()]}}},
+}
+_OLD_KINDS = ("ResourceClass", "PodSchedulingContext")
+
+
+def _is_old(objects: Sequence[build.Obj]) -> bool:
+    return any(o["kind"] in _OLD_KINDS or o["apiVersion"].endswith("v1alpha2") for o in objects)
+
+
+def _is_new(objects: Sequence[build.Obj]) -> bool:
+    return any(o["apiVersion"] == make.V1 for o in objects)
+
+
+@pytest.mark.parametrize("code", CASES)
+def test_a_cluster_of_one_generation_hides_no_code_of_that_generation(code: str) -> None:
+    wrong, cured, more = CASES[code]
+    served = [s for s, other in ((OLD, _is_new), (NEW, _is_old)) if not other((*wrong, *cured))]
+    assert served
+    for states in served:
+        sync = more.get("sync", {}) | {k: state for k, state in states.items() if state.state != "synced"}
+        assert code in codes(look(*wrong, **(more | {"sync": SYNCED | sync})))
+
+
+@pytest.mark.parametrize(
+    ("objects", "sync", "words"),
+    [
+        ((P, PENDING), OLD, "ResourceClass gpu does not exist"),
+        ((P, make.claim("c")), NEW, "DeviceClass gpu does not exist"),
+        ((build.template("tmpl"),), OLD, "ResourceClass gpu does not exist"),
+        ((NEW_TEMPLATE,), NEW, "DeviceClass gpu does not exist"),
+    ],
+)
+def test_a_missing_class_is_told_in_a_cluster_of_either_generation(
+    objects: tuple[build.Obj, ...], sync: dict[str, SyncState], words: str
+) -> None:
+    (found,) = [f for f in look(*objects, sync=sync) if f.code == "class-missing"]
+    assert found.sentence.startswith(words)
+    assert "deviceClassName" in found.remedy
+    assert "resourceClassName" in found.remedy
+
+
+@pytest.mark.parametrize("state", ["forbidden", "syncing", "unknown"])
+@pytest.mark.parametrize("kind", STRUCTURED_ONLY)
+def test_a_class_of_the_new_generation_is_not_called_absent_while_classes_cannot_be_read(kind: str, state: str) -> None:
+    told = "class-missing" in codes(look(P, make.claim("c"), sync=NEW | {kind: SyncState(kind, state)}))
+    assert told is (kind != "deviceclasses")
+
+
+def test_a_new_class_that_was_not_retried_is_told_in_a_cluster_of_the_new_generation_alone() -> None:
+    world = (P, make.claim("c"), make.device_class("gpu"), NODE)
+    cluster = build.cluster(*world)
+    said = Agreement(said="0/1 nodes are available: device class gpu does not exist.", source="event", at=at(5))
+    verdict = msgspec.structs.replace(evaluate(cluster.pods["default/p"], cluster, 1).verdict, agreement=said)
+    (found,) = [f for f in look(*world, verdicts=[verdict], sync=NEW) if f.code == "reference-not-retried"]
+    assert found.sentence.startswith("DeviceClass gpu exists")
+
+
+@pytest.mark.parametrize("sync", [OLD, NEW], ids=["old", "new"])
+def test_no_code_is_out_of_reach_in_a_whole_cluster_of_one_generation(sync: dict[str, SyncState]) -> None:
+    assert blind(readable(sync)) == frozenset()
 
 
 def test_a_malformed_object_is_malformed_and_not_missing() -> None:

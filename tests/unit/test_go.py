@@ -7,12 +7,24 @@ import re
 import time
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import quote_plus
 
 import pytest
 from django.test import Client, override_settings
+from django.urls import resolve
 
+from dradash.api.endpoints import ENDPOINTS
+from dradash.kinds.registry import KINDS
+from dradash.metrics.bounds import OTHER
 from dradash.reader import current, departed
+from dradash.reader.alertlists import NO_REASON, NOT_JUDGED, PAGES
 from dradash.reader.moment import parse, show
+from dradash.reader.talks import STATES
+from dradash.scheduling.classic.claimstate import ClaimState
+from dradash.scheduling.doctor.rules import RULES
+from dradash.scheduling.reasons import REASONS
+from dradash.scheduling.states import ACTORS
+from dradash.scheduling.verdict import Outcome
 from dradash.store.model import StoreUnavailable
 from tests import build
 from tests.scene import Scene
@@ -133,6 +145,64 @@ def refusal(status: int, **params: str) -> str:
 )
 def test_labels_lead_to_their_page(params: dict[str, str], path: str) -> None:
     assert go(**params) == path
+
+
+@pytest.mark.parametrize(
+    ("params", "path"),
+    [
+        ({"page": "pods", "driver": "gpu.example.com"}, "/pods?driver=gpu.example.com"),
+        ({"page": "pods", "node": "node-1"}, "/pods?node=node-1"),
+        ({"page": "negotiations", "state": STATES[0]}, f"/negotiations?state={quote_plus(STATES[0])}"),
+        ({"page": "negotiations", "node": "node-1"}, "/negotiations?node=node-1"),
+        ({"page": "negotiations", "state": "Allocated"}, "/negotiations"),
+        ({"page": "claims", "state": "Allocated"}, "/claims?state=Allocated"),
+        ({"acts_next": "driver", "driver": "gpu.example.com"}, "/pods?who=driver&driver=gpu.example.com"),
+    ],
+)
+def test_a_page_keeps_the_filters_that_it_has(params: dict[str, str], path: str) -> None:
+    assert go(**params) == path
+    assert Client().get(path).status_code == 200
+    assert Client().get(lookup(**params)[0]["url"]).status_code == 200
+
+
+def test_reasons_that_there_are_none_of_leave_the_pods_unfiltered() -> None:
+    assert go(reason="None") == "/pods"
+    assert go(outcome="NotJudged", reason="None") == "/pods?outcome=NotJudged"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_filter_is_one_that_the_page_and_the_resource_have(page: str) -> None:
+    _, resource, filters = PAGES[page]
+    of_page = resolve(f"/{page}").func.view_initkwargs["page"].params  # type: ignore[attr-defined]  # Django's own mark
+    assert {on_page for on_page, _ in filters.values()} <= of_page
+    taken = {param.name for e in ENDPOINTS if e.path == f"/{resource}" for param in e.params}
+    assert {of_resource for _, of_resource in filters.values()} <= taken
+
+
+def test_the_pages_filters_leave_the_rows_that_they_name() -> None:
+    def listed(address: str) -> bool:
+        return 'href="/ns/ml/pods/train"' in Client().get(address).content.decode()
+
+    assert listed("/pods?driver=gpu.example.com")
+    assert not listed("/pods?driver=nic.example.com")
+    assert not listed("/pods?node=unheard-of")
+
+
+@pytest.mark.parametrize(
+    ("label", "value"),
+    [
+        *(("outcome", value) for value in (*Outcome, NOT_JUDGED)),
+        *(("reason", value) for value in (*REASONS, NO_REASON)),
+        *(("acts_next", code) for code, _, _ in ACTORS),
+        *(("state", str(value)) for value in ClaimState),
+        *(("finding", code) for code in RULES),
+        *(("kind", kind) for kind in KINDS),
+        ("driver", OTHER),
+        ("class", OTHER),
+    ],
+)
+def test_each_value_of_a_label_that_our_metrics_write_leads_to_a_page(label: str, value: str) -> None:
+    assert Client().get("/go", {label: value}).status_code == 302
 
 
 def test_the_pod_comes_before_its_claim_and_the_claim_before_the_node() -> None:

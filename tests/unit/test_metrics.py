@@ -20,6 +20,7 @@ from dradash.metrics.scrape import Scraper
 from dradash.metrics.table import METRICS
 from dradash.reader import current
 from dradash.scheduling.doctor.rules import RULES
+from dradash.store.memory import MemoryModel
 from dradash.store.model import StoreUnavailable
 from tests import build
 from tests import builddevices as make
@@ -88,6 +89,43 @@ def test_names_and_units_follow_prometheus_conventions() -> None:
         assert not re.search(r"_(ms|milliseconds|minutes|count|sum|bucket)$", metric.name)
         if "wait" in metric.name or "age" in metric.name or "lag" in metric.name or "duration" in metric.name:
             assert metric.name.endswith("_seconds"), metric.name
+
+
+def told_codes() -> set[str]:
+    return (
+        {code for (code,) in values(scrape()["dradash_findings"], "code")} if "dradash_findings" in scrape() else set()
+    )
+
+
+def test_findings_of_which_nothing_can_be_said_are_left_out_and_come_back_with_what_was_found(scene: Scene) -> None:
+    scene.web.doctor.look(scene.now + 3600)
+    missing = {code for code, rule in RULES.items() if "resourceclaims" in rule.needs}
+    assert told_codes() == set(RULES)
+    assert values(scrape()["dradash_findings"], "code")["claim-missing",] == 1
+    scene.sync("resourceclaims", "forbidden", "no right")
+    scene.look()
+    assert told_codes() == set(RULES) - missing, "before the doctor has looked again"
+    scene.web.doctor.look(scene.now + 3600)
+    assert told_codes() == set(RULES) - missing
+    assert values(scrape()["dradash_findings"], "code")["kind-forbidden",] == 1
+    scene.sync("resourceclaims", "synced")
+    scene.look()
+    assert told_codes() == set(RULES) - missing, "the last look could not see it"
+    scene.web.doctor.look(scene.now + 3600)
+    assert values(scrape()["dradash_findings"], "code")["claim-missing",] == 1
+
+
+@pytest.mark.parametrize("elected", [False, True], ids=["no model", "nothing written yet"])
+def test_no_finding_is_said_to_be_absent_where_no_cluster_was_ever_watched(elected: bool) -> None:
+    model = MemoryModel()
+    if elected:
+        model.acquire("leader", 10.0)
+    here = current.build(model)
+    here.follower.step()
+    current.use(here)
+    assert told_codes() == set()
+    assert values(scrape()["dradash_model_up"])[()] == 1
+    current.use(None)
 
 
 @pytest.mark.usefixtures("scene")

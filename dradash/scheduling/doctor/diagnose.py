@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from typing import Final
 
-from dradash.kinds.registry import CLASSIC, KINDS, ONE_GENERATION
 from dradash.scheduling.doctor import (
     claims,
     classes,
@@ -46,24 +45,15 @@ CHECKS: Final[tuple[Check, ...]] = (
 _RANK: Final = {severity: i for i, severity in enumerate(Severity)}
 
 
+def blind(readable: Set[str]) -> frozenset[str]:
+    """Codes of which nothing can be said: a kind that they rest on cannot be read."""
+    return frozenset(rule.code for rule in RULES.values() if not readable >= set(rule.needs))
+
+
 def run(check: Check, exam: Exam) -> list[Finding]:
     """One family's findings, less those that rest on kinds which cannot be read: unknown is not absent."""
-    blind = {rule.code for rule in RULES.values() if not all(_is_known(exam, kind) for kind in rule.needs)}
-    return [f for f in check(exam) if f.code not in blind]
-
-
-def _is_known(exam: Exam, kind: str) -> bool:
-    """Also a kind that is not served as the cluster has the other generation: then there are no objects of it."""
-    if kind in exam.readable:
-        return True
-    state = exam.sync.get(kind)
-    if kind not in ONE_GENERATION or not (state is None or state.state == "notServed"):
-        return False
-    return any(_is_older(other) is not _is_older(kind) for other in exam.readable & ONE_GENERATION)
-
-
-def _is_older(kind: str) -> bool:
-    return KINDS[kind].versions == (CLASSIC,)
+    unknown = blind(exam.readable)
+    return [f for f in check(exam) if f.code not in unknown]
 
 
 def diagnose(exam: Exam) -> list[Finding]:

@@ -15,11 +15,11 @@ from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.doctor.finding import OBJECTS_KEPT, Finding, Ref, finding_id, get
 from dradash.scheduling.doctor.rules import RULES
 from dradash.scheduling.doctor.thresholds import Thresholds
+from dradash.scheduling.generation import readable
 from dradash.scheduling.rfc3339 import seconds
 from dradash.scheduling.verdict import Verdict
 
 LONGEST: Final = 600  # characters of a sentence: it may quote what others wrote
-READABLE: Final = frozenset({"synced", "stale"})  # states in which what is not there may be called absent
 
 
 class Sync(Protocol):
@@ -78,7 +78,7 @@ class Exam:
         self.cluster, self.verdicts, self.sync, self.times = cluster, verdicts, sync, times
         self.observed, self.now, self.thresholds = observed, now, thresholds
         self.memo: Memo = {} if memo is None else memo
-        self.readable = frozenset(kind for kind, state in sync.items() if state.state in READABLE)
+        self.readable = readable(sync)
 
     def pending(self) -> list[Pod]:
         return [p for p in self.cluster.pods.values() if p.is_pending]

@@ -14,6 +14,7 @@ from dradash.kinds.registry import KINDS
 from dradash.scheduling.claimfacts import AnyClaim, claims_of, class_names_of, drivers_in_charge
 from dradash.scheduling.doctor.exam import Exam, count, created
 from dradash.scheduling.doctor.finding import Finding, Ref
+from dradash.scheduling.generation import served_instead
 from dradash.scheduling.gotext import quote
 from dradash.scheduling.rfc3339 import seconds
 from dradash.scheduling.structured.requests import class_names
@@ -107,7 +108,8 @@ def _namings(exam: Exam) -> Iterator[_Naming]:
 def _missing_classes(exam: Exam) -> Iterator[Finding]:
     users: defaultdict[tuple[str, str], list[_Naming]] = defaultdict(list)
     for naming in _namings(exam):
-        if naming.wanted[0] in exam.readable and not exam.exists(*naming.wanted):
+        # A left-over of the other generation: nothing is known of its classes.
+        if not exam.exists(*naming.wanted) and not served_instead(naming.wanted[0], exam.sync):
             users[naming.wanted].append(naming)
     for (kind, name), namings in users.items():
         refs = [n.by for n in namings]

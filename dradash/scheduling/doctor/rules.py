@@ -36,11 +36,12 @@ _RULES: Final = (
         "class-missing",
         "Class does not exist",
         _ERROR,
-        "Claims that are not allocated, or templates, name a ResourceClass or a DeviceClass that does not exist. "
-        "PreFilter refuses their pods.",
-        "Create the class (drivers usually install it), or correct resourceClassName or deviceClassName.",
+        "Claims that are not allocated, or templates, name a DeviceClass (v1alpha2: a ResourceClass) that does not "
+        "exist. PreFilter refuses their pods.",
+        "Create the class (drivers usually install it), or correct its name in the claim or template: deviceClassName, "
+        "in v1alpha2 resourceClassName.",
         "missing",
-        ("resourceclaims", "resourceclasses"),
+        ("resourceclaims", "resourceclasses", "deviceclasses"),
     ),
     Rule(
         "reference-not-retried",
@@ -50,7 +51,7 @@ _RULES: Final = (
         "for up to 1000 s, the scheduler waits for an event or for its flush after 5 min.",
         "Wait for the next try, or cause one: touch the pod (an annotation), or delete and create it again.",
         "retry",
-        ("pods", "resourceclaims", "resourceclaimtemplates", "resourceclasses"),
+        ("pods", "resourceclaims", "resourceclaimtemplates", "resourceclasses", "deviceclasses"),
     ),
     # --- claims from templates
     Rule(

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 from dradash.kinds.registry import KINDS, OPTIONAL
 from dradash.scheduling.doctor.exam import Exam
 from dradash.scheduling.doctor.finding import Finding, Ref
 from dradash.scheduling.doctor.lasting import MALFORMED
-
-_GENERATIONS: Final = (("resourceclasses", "podschedulingcontexts"), ("deviceclasses", "resourceslices"))
+from dradash.scheduling.generation import served_instead
 
 
 def check(exam: Exam) -> Iterator[Finding]:
@@ -28,12 +26,6 @@ def check(exam: Exam) -> Iterator[Finding]:
             )
 
 
-def _is_of_the_other_generation(exam: Exam, plural: str) -> bool:
-    """A cluster serves one generation of DRA; the kinds of the other are not missed."""
-    others = next((_GENERATIONS[1 - i] for i, kinds in enumerate(_GENERATIONS) if plural in kinds), ())
-    return any(kind in exam.readable for kind in others)
-
-
 def _kind(exam: Exam, plural: str) -> Iterator[Finding]:
     state = exam.sync.get(plural)
     if state is None or state.state in ("synced", "notKept"):
@@ -42,7 +34,7 @@ def _kind(exam: Exam, plural: str) -> Iterator[Finding]:
     error = f": {state.error}" if state.error else ""
     resource = f"{plural}.{kind.group}" if kind.group else plural
     match state.state:
-        case "notServed" if plural in OPTIONAL or _is_of_the_other_generation(exam, plural):
+        case "notServed" if plural in OPTIONAL or served_instead(plural, exam.sync):
             return
         case "notServed":
             code, text = "kind-not-served", f"The API server does not serve {plural}{error}."

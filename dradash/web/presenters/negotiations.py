@@ -18,7 +18,7 @@ from dradash.web.presenters.lines import Line, talk_line, window_of
 from dradash.web.presenters.query import Column, Option, Pager, Query, Sorting, columns, options, page_of, sorted_by
 from dradash.web.presenters.words import ACTORS, Chip, driver_href, negotiation_href, node_href, pod_href, row_id
 
-PARAMS: Final = frozenset({"ns", "driver", "state", "q", "sort", "page"})
+PARAMS: Final = frozenset({"ns", "driver", "state", "node", "q", "sort", "page"})
 MOVES: Final = 6  # of one negotiation that are named in the list
 FINISH: Final = str(Stage.FINISH)
 
@@ -70,6 +70,7 @@ class TalkFilters(msgspec.Struct, frozen=True):
     namespaces: tuple[Option, ...]
     drivers: tuple[Option, ...]
     states: tuple[Option, ...]
+    nodes: tuple[Option, ...]  # () unless one is chosen
     text: str
     sort: str
     active: bool
@@ -121,8 +122,16 @@ def _matches(talk: Talk, query: Query, without: str = "") -> bool:
         return False
     if state and without != "state" and talk.state != state:
         return False
+    node = query.get("node")
+    if node and without != "node" and node not in _nodes(talk):
+        return False
     text = query.get("q").casefold()
     return not text or text in f"{talk.key} {talk.context.spec.selected_node}".casefold()
+
+
+def _nodes(talk: Talk) -> set[str]:
+    """Those that are proposed, and the one that is selected."""
+    return {*talk.context.spec.potential_nodes, talk.context.spec.selected_node} - {""}
 
 
 def _filters(talks: list[Talk], query: Query) -> TalkFilters:
@@ -136,9 +145,12 @@ def _filters(talks: list[Talk], query: Query) -> TalkFilters:
         namespaces=options(Counter(t.key.split("/")[0] for t in others("ns")), query.get("ns")),
         drivers=options(drivers, query.get("driver")),
         states=options(Counter(t.state for t in others("state")), query.get("state"), labels),
+        nodes=options(Counter(n for t in others("node") for n in _nodes(t)), query.get("node"))
+        if query.get("node")
+        else (),
         text=query.get("q"),
         sort=query.get("sort"),
-        active=any(query.get(p) for p in ("ns", "driver", "state", "q")),
+        active=any(query.get(p) for p in ("ns", "driver", "state", "node", "q")),
     )
 
 

@@ -40,7 +40,7 @@ from dradash.web.presenters.words import (
     row_id,
 )
 
-PARAMS: Final = frozenset({"ns", "outcome", "reason", "class", "who", "q", "sort", "page"})
+PARAMS: Final = frozenset({"ns", "outcome", "reason", "class", "who", "driver", "node", "q", "sort", "page"})
 CLAIMS_SHOWN: Final = 8  # of one pod
 ANY: Final = "any"  # of the outcome filter: bound and terminating pods as well
 UNJUDGED: Final = "NotJudged"
@@ -76,6 +76,8 @@ class PodFilters(msgspec.Struct, frozen=True):
     outcomes: tuple[Option, ...]
     reasons: tuple[Option, ...]
     classes: tuple[Option, ...]
+    drivers: tuple[Option, ...]  # () unless one is chosen
+    nodes: tuple[Option, ...]  # the same
     actors: tuple[Option, ...]
     person: bool
     text: str
@@ -101,6 +103,12 @@ class Item(msgspec.Struct, frozen=True):
     @property
     def outcome(self) -> str:
         return self.verdict.outcome if self.verdict else UNJUDGED
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The one that it is bound to, and the one that it would be."""
+        found = (self.pod.spec.node_name, self.verdict.node if self.verdict else "")
+        return tuple(dict.fromkeys(name for name in found if name))
 
 
 _ORDER: Final = {o: i for i, o in enumerate((*Outcome, UNJUDGED))}
@@ -129,7 +137,9 @@ def present(world: World, query: Query) -> PodsView:
         rows=tuple(_row(i) for i in shown),
         pager=pager,
         known=len(items),
-        clear=query.link(ns=None, outcome=None, reason=None, who=None, q=None, **{"class": None}),
+        clear=query.link(
+            ns=None, outcome=None, reason=None, who=None, driver=None, node=None, q=None, **{"class": None}
+        ),
     )
 
 
@@ -148,6 +158,11 @@ def _matches(item: Item, query: Query, without: str = "") -> bool:
     who = query.get("who")
     if who and without != "who" and not _acts(item, who):
         return False
+    driver, node = query.get("driver"), query.get("node")
+    if driver and without != "driver" and driver not in drivers_of(item.verdict):
+        return False
+    if node and without != "node" and node not in item.nodes:
+        return False
     text = query.get("q").casefold()
     return not text or text in f"{item.key} {item.verdict.sentence if item.verdict else ''}".casefold()
 
@@ -165,6 +180,10 @@ def reasons_of(verdict: Verdict | None) -> tuple[str, ...]:
 
 def classes_of(verdict: Verdict | None) -> set[str]:
     return {n for c in verdict.claims for n in classes_in(c.resource_class)} if verdict else set()
+
+
+def drivers_of(verdict: Verdict | None) -> set[str]:
+    return {c.driver for c in verdict.claims if c.driver} if verdict else set()
 
 
 def _acts(item: Item, who: str) -> bool:
@@ -201,7 +220,12 @@ def _filters(items: list[Item], matching: list[Item], query: Query) -> PodFilter
         text=query.get("q"),
         sort=query.get("sort"),
         any_outcome=outcome == ANY,
-        active=any(query.get(p) for p in ("ns", "outcome", "reason", "class", "who", "q")),
+        # Of use to a link mostly (/go): chosen here they are changed and taken away.
+        drivers=counted("driver", (d for i in others("driver") for d in drivers_of(i.verdict)))
+        if query.get("driver")
+        else (),
+        nodes=counted("node", (n for i in others("node") for n in i.nodes)) if query.get("node") else (),
+        active=any(query.get(p) for p in ("ns", "outcome", "reason", "class", "who", "driver", "node", "q")),
     )
 
 

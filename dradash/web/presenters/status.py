@@ -10,13 +10,13 @@ import msgspec
 
 from dradash.kinds.registry import KINDS, OPTIONAL, MalformedObject, read_object
 from dradash.reader.world import Freshness, World
+from dradash.scheduling.generation import served_instead
 from dradash.store.model import HistoryEntry, SyncState
 from dradash.web.presenters import kubectl
 from dradash.web.presenters.words import Chip, cut, href, split, sync_chip
 
 SIMILAR: Final = 8
 LISTED: Final = 20  # malformed objects of one kind
-_GENERATIONS: Final = (("resourceclasses", "podschedulingcontexts"), ("deviceclasses", "resourceslices"))
 # States of an optional kind in which nothing is missed. A store of before the kind was watched does not know it.
 _NOTHING_MISSED: Final = ("notServed", "unknown", "notKept")
 _INSTEAD: Final = {
@@ -133,17 +133,15 @@ def present(freshness: Freshness, sync: Mapping[str, SyncState], cluster: str) -
 
 def is_expected(plural: str, sync: Mapping[str, SyncState]) -> bool:
     """Whether the kind is not served because the cluster has the other generation of DRA."""
-    return plural in OPTIONAL or other_generation(plural, sync) is not None
+    return plural in OPTIONAL or served_instead(plural, sync) is not None
 
 
 def other_generation(plural: str, sync: Mapping[str, SyncState]) -> OtherGeneration | None:
     """What the cluster has instead of a kind that it does not serve; None: it is served, or missed."""
-    if (sync.get(plural) or SyncState(plural)).state != "notServed":
+    instead = served_instead(plural, sync)
+    if instead is None:
         return None
-    others = next((_GENERATIONS[1 - i] for i, kinds in enumerate(_GENERATIONS) if plural in kinds), ())
-    served = next((sync[k] for k in others if k in sync and sync[k].state in ("synced", "stale", "syncing")), None)
-    if served is None:
-        return None
+    served = sync[instead]
     kind = KINDS[plural]
     plural_kind = f"{kind.kind}es" if kind.kind.endswith("s") else f"{kind.kind}s"
     group = KINDS[served.kind].group
