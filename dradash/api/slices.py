@@ -10,7 +10,7 @@ import msgspec
 from dradash.api import params
 from dradash.api.asking import Ask
 from dradash.api.endpoint import Endpoint, Listing, listed, projected
-from dradash.api.published import DRIVER
+from dradash.api.published import DRIVER, absent
 from dradash.api.schemas import Json, Shape, page, time_of, url
 from dradash.kinds.resourceslice import ResourceSlice
 from dradash.reader.before import world_before
@@ -71,6 +71,11 @@ def slice_row(item: ResourceSlice, world: World) -> SliceRow:
 
 
 def slice_detail(ask: Ask) -> Any:
+    with ask.world() as world:
+        there = ask.key in world.cluster.inventory.slices
+        refusal = absent(world, f"there is no ResourceSlice {ask.key}, now or in the history")
+    if not there and not ask.history(KIND, ask.key):
+        raise refusal
     found = ask.found(KIND)
     if found.gone:
         with world_before(ask.here, found.gone, ask.at) as (before, _):

@@ -113,8 +113,8 @@ def test_a_driver_tells_how_long_each_pod_has_waited(scene: Scene) -> None:
     with scene.web.follower.world() as world:
         since = world.verdicts["ml/waits"].since
     page = get("/drivers/nic.example.com").partition('id="waiting-title"')[2]  # behind what the driver owes
-    assert "Waits for</th>" in page
-    told = re.search(r'data-label="Waits for" class="num"><time datetime="([^"]+)"', page)
+    assert "Waiting</th>" in page
+    told = re.search(r'data-label="Waiting" class="num"><time datetime="([^"]+)"', page)
     assert told is not None
     assert since == build.NOW + 1
     assert told[1] == show(since)
