@@ -53,6 +53,8 @@ def class_touched(kind: str, matters: Callable[[Applied], bool]) -> Callable[[As
         change, old, new = applied.change, applied.old, applied.new
         if change.kind == kind:
             return (change.key,)
+        if matters(applied):
+            return tuple(world.cluster.objects(kind))
         if change.kind == "resourceclaims":
             claims = [c for c in (old, new) if c is not None and class_kind(c) == kind]
             return {name for claim in claims for name in class_names_of(claim)}
@@ -61,7 +63,7 @@ def class_touched(kind: str, matters: Callable[[Applied], bool]) -> Callable[[As
         elif change.kind == "pods" and pending_changed(applied):
             verdicts = [v for v in (world.verdicts.get(change.key),) if v is not None]
         else:
-            return tuple(world.cluster.objects(kind)) if matters(applied) else ()
+            return ()
         return {name for verdict in verdicts for of, name in waited_for(verdict) if of == kind}
 
     return touched

@@ -11,9 +11,12 @@ from dradash.api.asking import Ask
 from dradash.api.classitems import ClassItem, class_item, class_items, class_touched
 from dradash.api.endpoint import Endpoint, Listing, listed, projected
 from dradash.api.schemas import Json, Shape, page, time_of, url
+from dradash.kinds.deviceclaim import ResourceClaim
 from dradash.kinds.deviceclass import DeviceClass
 from dradash.reader.world import World
 from dradash.scheduling.structured import matching
+from dradash.scheduling.structured.devices import DeviceID
+from dradash.store.replica import Applied
 
 KIND: Final = "deviceclasses"
 
@@ -90,6 +93,18 @@ def detail(ask: Ask) -> Any:
     )
 
 
+def _devices_moved(applied: Applied) -> bool:
+    """Whether other devices are published, or held: how many a class leaves, and how many of them are free."""
+    kind = applied.change.kind
+    return kind == "resourceslices" or (kind == "resourceclaims" and _held(applied.old) != _held(applied.new))
+
+
+def _held(claim: Any) -> frozenset[DeviceID]:
+    if not isinstance(claim, ResourceClaim) or claim.status.allocation is None:
+        return frozenset()
+    return frozenset(DeviceID(r.driver, r.pool, r.device) for r in claim.status.allocation.devices.results)
+
+
 CLASSES: Final = Listing(
     row_type=DeviceClassRow,
     items=class_items(KIND, _keeps),
@@ -100,7 +115,7 @@ CLASSES: Final = Listing(
         "waiting": lambda i: -i.waiting,
     },
     row=lambda ask, world, item: row_of(item, world),  # noqa: ARG005 - as every resource's
-    touched=class_touched(KIND, lambda applied: applied.change.kind == "resourceslices"),
+    touched=class_touched(KIND, _devices_moved),
     decided_by=frozenset({KIND}),
 )
 
