@@ -16,6 +16,14 @@ Show = Callable[[Scene], Site]
 BURST = 60  # more than the rows of /changes
 FOCUS = "document.activeElement.textContent"
 SELECTED = "getSelection().toString()"
+TAKEN = """how => {
+  const links = [...document.querySelectorAll('main :is(.stream th, .changes li) a')]
+  const link = links.find(a => a.textContent.includes('ml/read'))
+  if (!link) return false
+  if (how === 'focus') link.focus()
+  else getSelection().selectAllChildren(link)
+  return true
+}"""
 
 
 def begin(show: Show) -> Site:
@@ -32,13 +40,9 @@ def burst(site: Site, name: str = "new") -> None:
 def read(site: Site, page: Page, how: str) -> str:
     """A change of ml/read comes, and its link has the focus or is selected. What tells that it is read still."""
     site.scene.put(build.pod("read", "ml", claims={"gpu": "absent"}))
-    link = page.locator("main :is(.stream th, .changes li) a", has_text="ml/read").first
-    expect(link).to_be_visible()
-    if how == "focus":
-        link.focus()
-        return FOCUS
-    link.evaluate("a => getSelection().selectAllChildren(a)")
-    return SELECTED
+    # Found and taken in one go: between two calls a newer list may have replaced the link.
+    page.wait_for_function(TAKEN, arg=how)
+    return FOCUS if how == "focus" else SELECTED
 
 
 @pytest.mark.parametrize("path", ["/changes", "/"])
