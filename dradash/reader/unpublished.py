@@ -33,7 +33,7 @@ def unpublished_since(here: Current, pool: PoolID, device: str, at: float | None
         for start in range(0, len(names), AT_ONCE):
             read = here.model.histories(names[start : start + AT_ONCE], 0.0, math.inf if at is None else at, STATES)
             ends = [end for states in read if (end := _end(states, pool, device)) is not None]
-            found = max(ends, default=None) if found is None else max(found, *ends)
+            found = max(ends if found is None else [found, *ends], default=None)
             if found is not None and at is None and found >= _newest(read):
                 break  # slices that changed before cannot have published it for longer
     except StoreUnavailable:
