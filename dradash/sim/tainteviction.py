@@ -11,7 +11,7 @@ from dradash.kinds.pod import Pod
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.structured import ledger
 from dradash.scheduling.structured.devices import DeviceID
-from dradash.scheduling.structured.taintpreview import NO_EXECUTE, Fate, claims_used, fate_of
+from dradash.scheduling.structured.taintpreview import Fate, claims_used, fate_of
 from dradash.sim.actors import Actor, Change, Clock
 from dradash.sim.apierrors import ApiError
 from dradash.sim.apiserver import APIServer
@@ -71,7 +71,7 @@ class TaintEviction(Actor):
             ]
             for taint in (*(one.device.taints if one else ()), *rules):
                 use = fate_of(result, taint)
-                if taint.effect == NO_EXECUTE and use.fate in (Fate.EVICTED, Fate.LATER):
+                if use.fate in (Fate.EVICTED, Fate.LATER):
                     yield float(use.seconds or 0)
 
     def _evict(self, key: str) -> None:

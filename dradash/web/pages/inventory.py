@@ -153,10 +153,9 @@ class PoolPage(_PublishedPage):
     def parts(self) -> tuple[str, list[Part], int]:
         driver, pool = self.where["driver"], self.where["pool"]
         view = self.view()
-        with self.world() as world:
-            missing = _missing(world, "pool", f"{driver}/{pool}")
         if view is None:
-            return missing
+            with self.world() as world:
+                return _missing(world, "pool", f"{driver}/{pool}")
         headline, *blocks = [Part(n, f"pool/_{n}.html", view) for n in POOL_BLOCKS]
         return pool, [headline, self.findings_about(POOLS, f"{driver}/{pool}"), *blocks], 200
 
@@ -226,9 +225,8 @@ class DevicePage(_PublishedPage):
     def parts(self) -> tuple[str, list[Part], int]:
         id_ = self._id
         view = self.view()
-        with self.world() as world:
-            missing = _missing(world, "device", str(id_))
         if view is None:
-            return missing
+            with self.world() as world:
+                return _missing(world, "device", str(id_))
         headline, *blocks = [Part(n, f"device/_{n}.html", view) for n in DEVICE_BLOCKS]
         return id_.device, [headline, self.findings_about(DEVICES, str(id_)), *blocks], 200
