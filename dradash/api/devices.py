@@ -13,7 +13,7 @@ from dradash.api import params
 from dradash.api.asking import Ask
 from dradash.api.endpoint import Endpoint, Listing, listed, projected
 from dradash.api.paging import Cursor, decode, encode
-from dradash.api.published import DRIVER, NAMED, Use, absent, address, last_published, use
+from dradash.api.published import DRIVER, NAMED, Use, address, now_or_last, use
 from dradash.api.schemas import ROOT, Json, Ref, Rows, Shape, Total, ref
 from dradash.kinds.devicetaintrule import RuleTaint
 from dradash.kinds.resourceslice import DeviceTaint
@@ -135,14 +135,9 @@ def _holder(key: str, world: World) -> HolderBody:
 
 def device_detail(ask: Ask) -> Any:
     id_ = DeviceID(ask.where["driver"], ask.where["pool"], ask.where["device"])
-    with ask.world() as world:
-        found = _device_detail(id_, world)
-    if found is None:
-        found = last_published(ask, PoolID(id_.driver, id_.pool), id_.device, partial(_device_detail, id_))
-    if found is None:
-        with ask.world() as world:
-            raise absent(world, f"no slice publishes the device {id_}, now or in the history, and no claim holds it")
-    return projected(found, ask)
+    pool = PoolID(id_.driver, id_.pool)
+    words = f"no slice publishes the device {id_}, now or in the history, and no claim holds it"
+    return projected(now_or_last(ask, pool, id_.device, partial(_device_detail, id_), words), ask)
 
 
 def _device_detail(id_: DeviceID, world: World) -> DeviceDetail | None:

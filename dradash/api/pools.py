@@ -9,7 +9,7 @@ from typing import Any, Final
 from dradash.api import params
 from dradash.api.asking import Ask
 from dradash.api.endpoint import Endpoint, Listing, listed, projected
-from dradash.api.published import DRIVER, NAMED, Use, absent, address, last_published, use
+from dradash.api.published import DRIVER, NAMED, Use, address, now_or_last, use
 from dradash.api.schemas import ROOT, Ref, Shape, ref
 from dradash.reader.world import World
 from dradash.scheduling.structured import ledger
@@ -92,14 +92,8 @@ def pool_row(state: PoolState, world: World) -> PoolRow:
 
 def pool_detail(ask: Ask) -> Any:
     id_ = PoolID(ask.where["driver"], ask.where["pool"])
-    with ask.world() as world:
-        found = _pool_detail(id_, world)
-    if found is None:
-        found = last_published(ask, id_, "", partial(_pool_detail, id_))
-    if found is None:
-        with ask.world() as world:
-            raise absent(world, f"no slice is of the pool {id_}, now or in the history")
-    return projected(found, ask)
+    words = f"no slice is of the pool {id_}, now or in the history"
+    return projected(now_or_last(ask, id_, "", partial(_pool_detail, id_), words), ask)
 
 
 def _pool_detail(id_: PoolID, world: World) -> PoolDetail | None:

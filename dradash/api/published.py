@@ -51,8 +51,22 @@ def use(of: CounterUse) -> Use:
     )
 
 
-def last_published(ask: Ask, pool: PoolID, device: str, detail: Callable[[World], D | None]) -> D | None:
-    """The last state of a pool (device "") or device that no slice publishes any more, with `gone`; None: none kept."""
+def now_or_last(ask: Ask, pool: PoolID, device: str, detail: Callable[[World], D | None], words: str) -> D:
+    """A pool (device "") or a device as it is, or the last state of one that no slice publishes any more, with `gone`.
+
+    Raises Refusal, with the words, where none is kept.
+    """
+    with ask.world() as world:
+        found = detail(world)
+    if found is None:
+        found = _last_published(ask, pool, device, detail)
+    if found is None:
+        with ask.world() as world:
+            raise absent(world, words)
+    return found
+
+
+def _last_published(ask: Ask, pool: PoolID, device: str, detail: Callable[[World], D | None]) -> D | None:
     since = unpublished_since(ask.here, pool, device, ask.at)
     if since is None:
         return None
