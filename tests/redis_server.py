@@ -12,6 +12,7 @@ from pathlib import Path
 import redis
 
 from dradash.store import embedded
+from tests.patience import PATIENCE
 
 
 @contextmanager
@@ -27,11 +28,11 @@ def running_redis() -> Iterator[str]:
             yield embedded.url(socket=socket)
         finally:
             process.terminate()
-            process.wait(10)
+            process.wait(PATIENCE)
 
 
 def _wait_until_it_answers(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE
     with redis.Redis.from_url(url) as client:
         while True:
             try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -18,6 +19,7 @@ from dradash.sim.resources import served
 from dradash.sim.scenarios import objects
 from dradash.sim.scenarios.model import place
 from dradash.sim.simulation import actors, running
+from tests.patience import PATIENCE
 
 Obj = dict[str, Any]
 
@@ -33,7 +35,6 @@ ALL: Final = (
     "resourceslices",
     "events",
 )
-PATIENCE: Final = 20.0  # seconds; what is awaited comes within a fraction of it
 
 
 class Eyes(Actor):
@@ -46,12 +47,14 @@ class Eyes(Actor):
         self.rows: list[tuple[float, str, str, Obj]] = []
         self._started = time.monotonic()
         self._revision = 0
+        self.reasons: Counter[str] = Counter()  # of the events
         self._seen = threading.Condition()
 
     def on_change(self, change: Change) -> None:
         row = (time.monotonic() - self._started, change.kind, change.type, msgspec.json.decode(change.raw))
         with self._seen:
             self.rows.append(row)
+            self.reasons[row[3].get("reason", "")] += 1
             self._revision = max(self._revision, change.stored.revision)
             self._seen.notify_all()
 

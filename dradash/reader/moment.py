@@ -22,7 +22,6 @@ NO_VALUE: Final = "<no value>"  # an alert's template leaves it where a label is
 ASKED: Final = "asked"  # of a page's address: the moment that was asked for, where it shows another one
 APART: Final = 1.0  # seconds that make it another one: times are mostly written without the fraction
 EXAMPLE: Final = "2026-11-30T03:12:00Z"
-LOOSELY: Final = "5m, 03:12 (UTC) or " + EXAMPLE
 
 
 class BadMoment(ValueError):

@@ -30,8 +30,8 @@ from dradash.store.redis_store import RedisModel
 from dradash.store.replica import Replica
 from dradash.supervisor.plan import WATCH
 from tests.acceptance.processes import MARK, ROOT, Lines, marked, until
+from tests.patience import PATIENCE
 
-READY: Final = 30.0  # seconds
 CLUSTER: Final = "test"
 
 
@@ -58,8 +58,8 @@ class Process:
     def signal(self, number: signal.Signals) -> None:
         self._process.send_signal(number)
 
-    def wait(self, seconds: float = 15) -> int:
-        return self._process.wait(seconds)
+    def wait(self) -> int:
+        return self._process.wait(PATIENCE)
 
     def end(self) -> None:
         if self._process.poll() is None:
@@ -115,7 +115,7 @@ class Pipeline:
         argv = [*embedded.command(self.directory, socket=self._socket), "--loglevel", "warning"]
         self.redis = Process(argv, {MARK: self.mark})
         self._processes.append(self.redis)
-        until(self._redis_answers, READY, "Redis answers")
+        until(self._redis_answers, "Redis answers")
 
     def _redis_answers(self) -> bool:
         try:
@@ -148,7 +148,7 @@ class Pipeline:
         notify = self.directory / f"{name}{len(self._processes)}.notify"
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
             sock.bind(str(notify))
-            sock.settimeout(READY)
+            sock.settimeout(PATIENCE)
             process = Process(argv, {**self.env, **env, NOTIFY_SOCKET: str(notify)})
             self._processes.append(process)
             sock.recv(64)
@@ -197,7 +197,7 @@ class Pipeline:
         gone = replica.verdicts.keys() - replica.cluster.pods.keys()
         return f"verdicts on pods that are gone: {sorted(gone)}" if gone else ""
 
-    def until_equal(self, seconds: float = 20.0) -> None:
+    def until_equal(self) -> None:
         last = ""
 
         def equal() -> bool:
@@ -206,7 +206,7 @@ class Pipeline:
             return not last
 
         try:
-            until(equal, seconds, "model = cluster")
+            until(equal, "model = cluster")
         except AssertionError as error:
             logs = "\n".join(line for process in self._processes for line in process.log.so_far()[-15:])
             raise AssertionError(f"{error}: {last}\n{logs}") from None
@@ -237,7 +237,7 @@ class Churn:
 
     def __exit__(self, *_: object) -> None:
         self._end.set()
-        self._thread.join(10)
+        self._thread.join(PATIENCE)
         assert self.error is None, self.error
 
 

@@ -17,16 +17,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from tests.patience import PATIENCE
+
 ROOT: Final = Path(__file__).parents[2]
 MARK: Final = "DRADASH_TEST_MARK"
 URL: Final = re.compile(r"http://[\w.\[\]:-]+/")
 
 
-def until(condition: Callable[[], bool], seconds: float, what: str) -> None:
+def until(condition: Callable[[], bool], what: str) -> None:
     """Wait for other processes, which give no event to await. Raises AssertionError."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + PATIENCE
     while not condition():
-        assert time.monotonic() < deadline, f"not within {seconds:g} s: {what}"
+        assert time.monotonic() < deadline, f"in vain: {what}"
         time.sleep(0.02)
 
 
@@ -69,7 +71,7 @@ class Lines:
         return list(self._lines)
 
     def all(self) -> list[str]:
-        self._thread.join(5)
+        self._thread.join(PATIENCE)
         return list(self._lines)
 
 
@@ -114,14 +116,14 @@ class Up:
                 pipe.close()
         shutil.rmtree(self.tmpdir, ignore_errors=True)
 
-    def url(self, seconds: float = 60.0) -> str:
+    def url(self) -> str:
         """Wait until it says that everything is ready."""
 
         def said() -> bool:
             assert self.process.poll() is None, "ended before it was ready:\n" + "\n".join(self.err.all()[-40:])
             return bool(self.urls())
 
-        until(said, seconds, "a URL; the log so far:\n" + "\n".join(self.err.so_far()[-40:]))
+        until(said, "a URL; the log so far:\n" + "\n".join(self.err.so_far()[-40:]))
         return self.urls()[0]
 
     def urls(self) -> list[str]:
@@ -139,12 +141,10 @@ class Up:
         """Its processes that are still there, without itself."""
         return {pid: command for pid, command in marked(self.mark, self.tmpdir).items() if pid != self.process.pid}
 
-    def stop(self, number: signal.Signals = signal.SIGTERM) -> float:
-        """Seconds that it took to end."""
-        started = time.monotonic()
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """Its exit code."""
         self.process.send_signal(number)
-        self.process.wait(30)
-        return time.monotonic() - started
+        return self.process.wait(PATIENCE)
 
     def error(self) -> str:
         """Its only line of error, after it has ended."""

@@ -14,9 +14,9 @@ from dradash.sim import kubeconfig
 from dradash.sim.apiserver import APIServer
 from dradash.sim.http import Application
 from dradash.sim.listener import Listener
+from tests.patience import PATIENCE
 
 TOKEN: Final = "a-token-of-the-tests"  # noqa: S105 - of a server that lives for one test
-TIMEOUT: Final = 30  # seconds for one kubectl
 
 
 def populated() -> APIServer:
@@ -74,7 +74,7 @@ class Kubectl:
             input=stdin,
             capture_output=True,
             text=True,
-            timeout=TIMEOUT,
+            timeout=PATIENCE,
             check=False,
         )
         assert (done.returncode != 0) == fails, f"kubectl {arguments}: {done.returncode}\n{done.stdout}{done.stderr}"

@@ -229,7 +229,7 @@ def test_a_watch_of_one_object_does_not_show_others(kubectl: Kubectl, server: AP
         out.readline()
         assert out.readline().split()[0] == "train-0"
         # It watches from "now" and swallows the first event, which is what it has printed already.
-        until(lambda: bool(server.collection("pods").watchers), 10, "kubectl watches")
+        until(lambda: bool(server.collection("pods").watchers), "kubectl watches")
         server.create("pods", pod_using("other", "x"), "team-a")
         server.patch(
             "pods", "train-0", [{"op": "add", "path": "/metadata/labels/x", "value": "y"}], JSON_PATCH, "team-a"
@@ -302,7 +302,7 @@ def test_every_kind_takes_every_verb(kubectl: Kubectl, server: APIServer, plural
     manifest["metadata"]["name"] = "verb"
     where = [] if plural in ("nodes", "namespaces", "resourceclasses") else ["-n", "team-a"]
     with kubectl.running("get", plural, *where, "-w", "--output-watch-events") as watched:
-        until(lambda: bool(server.collection(plural).watchers), 10, "kubectl watches")
+        until(lambda: bool(server.collection(plural).watchers), "kubectl watches")
         assert "created" in kubectl("apply", *where, "-f", "-", stdin=json.dumps(manifest))
         assert "unchanged" in kubectl("apply", *where, "-f", "-", stdin=json.dumps(manifest))
         assert "verb" in kubectl("get", plural, "verb", *where, "-o", "name")

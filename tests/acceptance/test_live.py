@@ -15,6 +15,7 @@ from websockets.typing import Origin
 from tests import build
 from tests.acceptance.pipeline import Pipeline
 from tests.acceptance.processes import until
+from tests.patience import PATIENCE
 
 
 @pytest.fixture
@@ -31,24 +32,24 @@ def running() -> Iterator[tuple[Pipeline, str]]:
 def page(address: str, path: str) -> str:
     """The page's text, also when it says 503 because the web process has not read the model yet."""
     try:
-        with urllib.request.urlopen(f"http://{address}{path}", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://{address}{path}", timeout=PATIENCE) as answer:
             return str(answer.read().decode())
     except urllib.error.HTTPError as error:
         with error:
             return error.read().decode()
 
 
-def until_shown(address: str, path: str, text: str, seconds: float = 15.0) -> None:
-    until(lambda: text in page(address, path), seconds, f"{path} shows {text!r}")
+def until_shown(address: str, path: str, text: str) -> None:
+    until(lambda: text in page(address, path), f"{path} shows {text!r}")
 
 
 def live(address: str, path: str, origin: str = "") -> ClientConnection:
     return connect(f"ws://{address}/live{path}", origin=Origin(origin or f"http://{address}"))
 
 
-def until_said(socket: ClientConnection, text: str, seconds: float = 10.0) -> str:
+def until_said(socket: ClientConnection, text: str) -> str:
     """The first message with the text in it."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + PATIENCE
     while True:
         message = socket.recv(timeout=max(0.0, deadline - time.monotonic()))
         if text in str(message):

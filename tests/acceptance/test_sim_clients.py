@@ -26,6 +26,7 @@ from dradash.sim.http import Application
 from dradash.sim.listener import Listener, PortTaken
 from tests.acceptance.processes import ROOT, is_free, until
 from tests.acceptance.simcluster import TOKEN, claim, populated, served
+from tests.patience import PATIENCE
 
 # The client types its API, but not how it reads a kubeconfig.
 new_client: Any = config.new_client_from_config
@@ -56,7 +57,7 @@ def request(
     listener: Listener, method: str, path: str, body: str = "", token: str | None = TOKEN, **headers: str
 ) -> tuple[int, Any, dict[str, str]]:
     """Status, decoded body and headers of one request."""
-    connection = http.client.HTTPConnection("127.0.0.1", listener.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", listener.port, timeout=PATIENCE)
     sent = {"Authorization": f"Bearer {token}"} if token is not None else {}
     sent |= {name.replace("_", "-"): value for name, value in headers.items()}
     try:
@@ -217,7 +218,7 @@ def test_faults_are_set_and_shown_over_http(listener: Listener, server: APIServe
 
 def test_an_outage_breaks_watches_and_ends(listener: Listener, server: APIServer) -> None:
     port = listener.port
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     connection.request("GET", "/api/v1/pods?watch=true", headers={"Authorization": f"Bearer {TOKEN}"})
     stream = connection.getresponse()
     assert json.loads(stream.readline())["type"] == "ADDED"
@@ -226,8 +227,8 @@ def test_an_outage_breaks_watches_and_ends(listener: Listener, server: APIServer
         stream.read()
     stream.close()
     connection.close()
-    until(lambda: is_free(port), 5, "nothing listens")
-    assert listener.returned.wait(10)
+    until(lambda: is_free(port), "nothing listens")
+    assert listener.returned.wait(PATIENCE)
     assert listener.port == port
     assert request(listener, "GET", "/api/v1/pods")[0] == 200
 
@@ -247,7 +248,7 @@ def test_many_watches_get_every_event_at_once(listener: Listener, server: APISer
     started = threading.Barrier(watches + 1)
 
     def follow(i: int) -> None:
-        connection = http.client.HTTPConnection("127.0.0.1", listener.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", listener.port, timeout=PATIENCE)
         path = f"/apis/resource.k8s.io/v1alpha2/resourceclaims?watch=true&resourceVersion={server.revision}"
         connection.request("GET", path, headers={"Authorization": f"Bearer {TOKEN}"})
         stream = connection.getresponse()
@@ -264,9 +265,9 @@ def test_many_watches_get_every_event_at_once(listener: Listener, server: APISer
     for i in range(events):
         server.create("resourceclaims", claim(f"many-{i}"), "team-a")
     for thread in threads:
-        thread.join(30)
+        thread.join(PATIENCE)
     assert counts == [events] * watches
-    until(lambda: not server.collection("resourceclaims").watchers, 10, "closed watches are forgotten")
+    until(lambda: not server.collection("resourceclaims").watchers, "closed watches are forgotten")
 
 
 # The process
@@ -287,7 +288,7 @@ def test_the_sim_command_serves_a_cluster_and_leaves_nothing(tmp_path: Path) -> 
             api.rest_client.pool_manager.clear()
         assert "default" in names
         process.send_signal(signal.SIGTERM)
-        assert process.wait(10) == 0
+        assert process.wait(PATIENCE) == 0
     finally:
         process.kill()
         process.wait()

@@ -176,7 +176,7 @@ def test_the_demo_shows_every_state_at_once() -> None:
 def test_the_demo_does_not_grow() -> None:
     """Ten minutes of it, in a few seconds."""
     with simworld.scenario("demo", speed=150.0) as world:
-        world.until(lambda: sum(e["reason"] == "Scheduled" for e in world.eyes.objects("events")) > 150)
+        world.until(lambda: world.eyes.reasons["Scheduled"] > 150)
         assert len(world.server.list("pods")) < 80
         assert len(world.server.list("resourceclaims")) < 120
         assert len(world.server.list("podschedulingcontexts")) < 60
@@ -193,8 +193,8 @@ def test_the_cluster_lives_on_under_faults() -> None:
     with simworld.scenario("faults", speed=25.0) as world:
         world.until_bound("vision/keeper")
         world.until(world.server.faults.active)
-        bound = sum(e["reason"] == "Scheduled" for e in world.eyes.objects("events"))
-        world.until(lambda: sum(e["reason"] == "Scheduled" for e in world.eyes.objects("events")) > bound + 10)
+        bound = world.eyes.reasons["Scheduled"]
+        world.until(lambda: world.eyes.reasons["Scheduled"] > bound + 10)
 
 
 def test_an_unknown_scenario_is_refused_with_a_list_of_those_there_are() -> None:

@@ -13,9 +13,10 @@ from typing import Final
 
 import pytest
 import uvicorn
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from dradash.reader import current
+from tests.patience import PATIENCE
 from tests.scene import Scene
 
 NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -46,6 +47,7 @@ def find_chromium() -> str:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
+        expect.set_options(timeout=PATIENCE * 1000)
         chromium = playwright.chromium.launch(executable_path=find_chromium(), args=list(FLAGS))
         yield chromium
         chromium.close()
@@ -61,6 +63,7 @@ class Site:
 
     def open(self, browser: Browser, path: str, **options: object) -> Page:
         page = browser.new_page(**options)  # type: ignore[arg-type]  # Playwright's own many keywords
+        page.set_default_timeout(PATIENCE * 1000)
         page.on("console", lambda m: self.complaints.append(m.text) if m.type in ("error", "warning") else None)
         page.on("pageerror", lambda e: self.complaints.append(str(e)))
         page.goto(self.url + path)
@@ -92,7 +95,7 @@ class _Server:
     def stop(self) -> None:
         if self._server is not None and self._thread is not None:
             self._server.should_exit = True
-            self._thread.join(10)
+            self._thread.join(PATIENCE)
             assert not self._thread.is_alive()
 
 

@@ -169,7 +169,7 @@ def test_the_focus_stays_on_its_change_while_newer_ones_come(browser: Browser, s
     site = crowd(show)
     page = site.open(browser, path)
     site.scene.put(build.pod("read", "ml", claims={"gpu": "absent"}))
-    page.locator("main :is(.stream th, .changes li) a", has_text="ml/read").first.focus(timeout=5000)
+    page.locator("main :is(.stream th, .changes li) a", has_text="ml/read").first.focus()
     newer(site, page)
     assert page.evaluate("document.activeElement.textContent") == "ml/read"
     page.keyboard.press("Enter")

@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests import pages
 from tests.acceptance.processes import ROOT, Up
+from tests.patience import PATIENCE
 
 RECORDING: Final = ROOT / "tests/parity/data/classic-1.30.jsonl"
 # One object's page of each sort is looked at, the first that a list links to.
@@ -25,7 +26,6 @@ OBJECTS: Final = tuple(
         r"/drivers/[^/]+$",
     )
 )
-PATIENCE: Final = 40_000  # ms: real processes on a busy machine
 
 # What the scenario's name promises, as a reader finds it: path -> words.
 SCENARIOS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
@@ -92,7 +92,7 @@ class Walk:
         for path, words in facts.items():
             self.to(path)
             for text in words:
-                expect(self.page.locator("main")).to_contain_text(text, timeout=PATIENCE)
+                expect(self.page.locator("main")).to_contain_text(text, timeout=PATIENCE * 1000)
 
 
 def walk(browser: Browser, url: str, facts: dict[str, tuple[str, ...]]) -> None:
@@ -100,7 +100,7 @@ def walk(browser: Browser, url: str, facts: dict[str, tuple[str, ...]]) -> None:
     reader.page.goto(url + "pods?outcome=any")
     for path in facts:
         if "/pods/" in path:  # it comes when its time in the scenario has come
-            reader.page.wait_for_selector(f'table.pods a[href="{path}"]', timeout=PATIENCE)
+            reader.page.wait_for_selector(f'table.pods a[href="{path}"]', timeout=PATIENCE * 1000)
     reader.see(facts)
     walked = reader.every_page()
     assert {line.path for line in pages.served() if not line.is_object} <= walked

@@ -25,6 +25,7 @@ from dradash.informer.source import (
 from dradash.kinds.registry import KINDS
 from dradash.sim.apiserver import APIServer
 from dradash.sim.faults import Fault
+from tests.patience import PATIENCE
 
 CLAIMS = KINDS["resourceclaims"]
 PODS = KINDS["pods"]
@@ -254,7 +255,7 @@ class SourceSuite:
         assert ended is None or isinstance(ended, Unavailable)
         with pytest.raises(Unavailable):
             source.list(CLAIMS, V, 0, "")
-        assert outage.wait(10)
+        assert outage.wait(PATIENCE)
         assert names(source.list(CLAIMS, V, 0, "").items) == []
 
 

@@ -189,7 +189,7 @@ def test_every_request_is_answered_as_the_document_says(server: str, tmp_path: P
     ]
     options = ["--phases=examples,coverage,fuzzing", "--max-examples=8", "--seed=1", "--generation-database=none"]
     asked = subprocess.run(
-        [*command, *options, "--request-timeout=10", "--no-color"],
+        [*command, *options, "--request-timeout=60", "--no-color"],
         capture_output=True,
         text=True,
         timeout=280,

@@ -245,7 +245,7 @@ def test_before_anything_was_read_the_answer_is_503_with_a_retry() -> None:
 def test_where_no_cluster_was_ever_watched_nothing_is_said_to_be_empty(path: str, elected: bool) -> None:
     model = MemoryModel()
     if elected:
-        model.acquire("leader", 10.0)
+        model.acquire("leader", 3600.0)
     here = current.build(model)
     here.follower.step()
     current.use(here)

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE
+
 ROOT = Path(__file__).parents[2]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
@@ -175,7 +177,7 @@ def test_a_run_of_the_tests_that_is_interrupted_leaves_none_of_them(number: sign
     while len(both) < 2:
         both += [int(line) for line in pids.read_text().split()]
     os.killpg(run.pid, number)
-    assert run.wait(timeout=60) == 130
+    assert run.wait(timeout=PATIENCE) == 130
     for pid in both:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)

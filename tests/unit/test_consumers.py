@@ -22,6 +22,7 @@ from dradash.web.pages.pods import PodPage
 from dradash.web.routing import websocket
 from dradash.web.sameorigin import is_same
 from tests import build, devicescene
+from tests.patience import PATIENCE
 from tests.scene import Scene
 
 A = build.pod("a", "ml", claims={"gpu": "a-gpu"})
@@ -61,11 +62,11 @@ class Socket:
 
     async def open(self) -> bool:
         await self._end.send_input({"type": "websocket.connect"})
-        answer = await self._end.receive_output(5)
+        answer = await self._end.receive_output(PATIENCE)
         return bool(answer["type"] == "websocket.accept")
 
     async def receive(self) -> str:
-        message: dict[str, Any] = await self._end.receive_output(5)
+        message: dict[str, Any] = await self._end.receive_output(PATIENCE)
         assert message["type"] == "websocket.send", message
         return str(message["text"])
 
@@ -74,7 +75,7 @@ class Socket:
 
     async def close(self) -> None:
         await self._end.send_input({"type": "websocket.disconnect", "code": 1000})
-        await self._end.wait(5)
+        await self._end.wait(PATIENCE)
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from dradash.store.memory import MemoryModel
 from dradash.store.model import StoreUnavailable
 from dradash.web.fragments import Block, Fragment, Renderer, Shown, difference, digest
 from tests import build
+from tests.patience import PATIENCE
 from tests.scene import Scene
 
 POD = build.pod("p", "ml", claims={"gpu": "c"})
@@ -161,7 +162,7 @@ def test_the_thread_follows_and_stops(heard: Heard) -> None:
         while follower.freshness().state != "live":
             assert not arrived.wait(0.01)
         build.fill(model, build.pod("later", "ml", claims={"gpu": "c"}), epoch=epoch)
-        assert arrived.wait(5)
+        assert arrived.wait(PATIENCE)
     finally:
         follower.stop()
 

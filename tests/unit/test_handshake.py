@@ -11,6 +11,7 @@ import pytest
 import uvicorn
 
 from dradash.web.handshake import Protocol
+from tests.patience import PATIENCE
 
 
 async def refuse(scope: dict[str, Any], receive: Any, send: Any) -> None:
@@ -29,7 +30,7 @@ def port() -> Iterator[int]:
         thread.start()
         yield int(listener.getsockname()[1])
         server.should_exit = True
-        thread.join(10)
+        thread.join(PATIENCE)
 
 
 def answer(port: int, path: str, *headers: str) -> str:
@@ -43,7 +44,7 @@ def answer(port: int, path: str, *headers: str) -> str:
         "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
         *headers,
     ]
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as client:
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as client:
         client.sendall("\r\n".join([*lines, "", ""]).encode())
         with client.makefile() as text:
             first = text.readline().strip()

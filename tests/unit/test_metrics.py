@@ -119,7 +119,7 @@ def test_findings_of_which_nothing_can_be_said_are_left_out_and_come_back_with_w
 def test_no_finding_is_said_to_be_absent_where_no_cluster_was_ever_watched(elected: bool) -> None:
     model = MemoryModel()
     if elected:
-        model.acquire("leader", 10.0)
+        model.acquire("leader", 3600.0)
     here = current.build(model)
     here.follower.step()
     current.use(here)

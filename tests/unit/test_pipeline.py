@@ -24,6 +24,7 @@ from dradash.store.memory import MemoryModel
 from dradash.store.model import StaleEpoch
 from dradash.store.replica import Replica, decode_verdict
 from tests import build
+from tests.patience import PATIENCE
 from tests.unit.test_dependencies import KINDS, random_object
 
 
@@ -355,7 +356,7 @@ class Candidate:
 
     def end(self) -> None:
         self.stop.set()
-        self.thread.join(5.0)
+        self.thread.join(PATIENCE)
         assert not self.thread.is_alive()
 
 
@@ -363,13 +364,13 @@ def test_one_candidate_leads_and_the_other_takes_over_at_once_when_it_stops() ->
     model = MemoryModel()
     first, second = (Candidate(model, name, [POD]) for name in ("first", "second"))
     first.thread.start()
-    assert first.began.acquire(timeout=5.0)
+    assert first.began.acquire(timeout=PATIENCE)
     second.thread.start()
     assert not second.began.acquire(timeout=0.3)
     first.end()
     assert first.informers[0].stopped.is_set()
-    assert second.began.acquire(timeout=5.0)
-    assert second.informers[0].started.wait(5.0)
+    assert second.began.acquire(timeout=PATIENCE)
+    assert second.informers[0].started.wait(PATIENCE)
     second.end()
     assert model.lease() is None
 
@@ -378,11 +379,11 @@ def test_a_model_that_was_lost_is_whole_again_after_a_new_election() -> None:
     model = MemoryModel()
     candidate = Candidate(model, "only", [POD, build.node("node-0")])
     candidate.thread.start()
-    assert candidate.began.acquire(timeout=5.0)
-    assert candidate.informers[0].started.wait(5.0)
+    assert candidate.began.acquire(timeout=PATIENCE)
+    assert candidate.informers[0].started.wait(PATIENCE)
     model.wipe()
-    assert candidate.began.acquire(timeout=10.0)
-    assert candidate.informers[1].started.wait(5.0)
+    assert candidate.began.acquire(timeout=PATIENCE)
+    assert candidate.informers[1].started.wait(PATIENCE)
     assert set(model.load().objects["pods"]) == {"default/p"}
     candidate.end()
 
@@ -390,7 +391,7 @@ def test_a_model_that_was_lost_is_whole_again_after_a_new_election() -> None:
 def test_an_informer_that_failed_by_the_store_is_replaced() -> None:
     candidate = Candidate(MemoryModel(), "only", [])
     candidate.thread.start()
-    assert candidate.began.acquire(timeout=5.0)
+    assert candidate.began.acquire(timeout=PATIENCE)
     candidate.informers[0].failure = StaleEpoch()
-    assert candidate.began.acquire(timeout=10.0)
+    assert candidate.began.acquire(timeout=PATIENCE)
     candidate.end()

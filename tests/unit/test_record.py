@@ -26,6 +26,7 @@ from dradash.sim.http import Application
 from dradash.sim.listener import Listener
 from dradash.sim.resources import served
 from dradash.sim.source import SimSource
+from tests.patience import PATIENCE
 
 MANAGE = Path(__file__).parents[2] / "manage.py"
 CLAIM_PODS = {"resource": "pods", "name": "plain", "uid": "u"}
@@ -57,7 +58,7 @@ class Output(io.BytesIO):
 
     def wait_for(self, found: Callable[[dict[str, Any]], bool]) -> None:
         with self.written:
-            assert self.written.wait_for(lambda: any(found(row) for row in self.rows()), 10), self.rows()
+            assert self.written.wait_for(lambda: any(found(row) for row in self.rows()), PATIENCE), self.rows()
 
 
 class Recording:
@@ -78,7 +79,7 @@ class Recording:
 
     def end(self) -> Summary:
         self.stop.set()
-        self._thread.join(10)
+        self._thread.join(PATIENCE)
         assert self.summary is not None
         return self.summary
 
@@ -269,13 +270,13 @@ def test_ctrl_c_ends_the_command_with_a_valid_file_and_a_summary(
     server.create("pods", claiming("p0"))
     path = tmp_path / "r.jsonl"
     with command(str(path), "--kubeconfig", str(config)) as process:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline and process.poll() is None:
             if path.exists() and path.read_bytes().count(b'"LIST"') == len(CLASSIC):
                 break
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=20)
+        _, errors = process.communicate(timeout=PATIENCE)
 
     assert process.returncode == 0, errors
     assert [row.type for row in read(path)] == ["LIST"] * len(CLASSIC)
@@ -289,7 +290,7 @@ def test_a_server_that_is_gone_costs_no_older_recording(tmp_path: Path) -> None:
     kubeconfig.write(config, "http://127.0.0.1:1", "secret-token")  # nobody listens on port 1
     path.write_text("the older one")
     with command(str(path), "--seconds", "0.5", "--kubeconfig", str(config)) as process:
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=PATIENCE)
 
     assert process.returncode == 1
     assert b"nothing could be recorded" in errors
@@ -298,7 +299,7 @@ def test_a_server_that_is_gone_costs_no_older_recording(tmp_path: Path) -> None:
 
 def test_a_recording_may_go_to_stdout(config: Path) -> None:
     with command("-", "--seconds", "1", "--kubeconfig", str(config)) as process:
-        out, errors = process.communicate(timeout=30)
+        out, errors = process.communicate(timeout=PATIENCE)
 
     assert process.returncode == 0, errors
     assert [json.loads(line)["type"] for line in out.splitlines()] == ["LIST"] * len(CLASSIC)
@@ -306,7 +307,7 @@ def test_a_recording_may_go_to_stdout(config: Path) -> None:
 
 def test_a_kubeconfig_that_is_not_there_is_one_clear_line(tmp_path: Path) -> None:
     with command(str(tmp_path / "r"), "--kubeconfig", str(tmp_path / "none")) as process:
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=PATIENCE)
 
     assert process.returncode == 1
     assert b"cannot use kubeconfig" in errors
@@ -316,7 +317,7 @@ def test_a_kubeconfig_that_is_not_there_is_one_clear_line(tmp_path: Path) -> Non
 
 def test_a_full_disk_is_said_with_the_file_and_the_rows_that_were_written(config: Path) -> None:
     with command("/dev/full", "--kubeconfig", str(config)) as process:
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=PATIENCE)
 
     assert process.returncode == 1
     assert b"/dev/full cannot be written any more: No space left on device; 0 rows were written" in errors

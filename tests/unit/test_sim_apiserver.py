@@ -13,6 +13,7 @@ from dradash.sim.faults import Fault
 from dradash.sim.listing import Query
 from dradash.sim.patching import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
 from dradash.sim.resources import served
+from tests.patience import PATIENCE
 
 
 @pytest.fixture
@@ -406,7 +407,7 @@ def test_a_waiting_watch_is_woken_by_a_change_and_by_its_end(server: APIServer) 
 
     def follow() -> None:
         while not watch.closed:
-            watch.wait(30)
+            watch.wait(PATIENCE)
             seen.append([e.type for e in watch.drain()[0]])
 
     thread = threading.Thread(target=follow)
@@ -415,7 +416,7 @@ def test_a_waiting_watch_is_woken_by_a_change_and_by_its_end(server: APIServer) 
     while not seen:
         thread.join(0.01)
     watch.close()
-    thread.join(10)
+    thread.join(PATIENCE)
     assert not thread.is_alive()
     assert seen[0] == ["ADDED"]
 

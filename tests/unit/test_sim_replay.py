@@ -19,6 +19,7 @@ from dradash.sim.replay import Recorded
 from dradash.sim.resources import served
 from dradash.sim.simulation import recorded, running
 from tests import build, simworld
+from tests.patience import PATIENCE
 
 RECORDING = Path(__file__).parents[1] / "parity" / "data" / "classic-1.30.jsonl"
 Obj = dict[str, Any]
@@ -34,7 +35,7 @@ def play(path: Path, server: APIServer, speed: float = 1e6) -> None:
     """To its end."""
     actor = Recorded(server, Clock(speed), path)
     with running([actor]):
-        assert actor.over.wait(simworld.PATIENCE)
+        assert actor.over.wait(PATIENCE)
 
 
 def at_the_end(path: Path) -> dict[str, dict[tuple[str, str], Obj]]:
@@ -130,19 +131,19 @@ def test_a_recording_waits_until_everything_is_watched_and_its_first_lists_are_t
         (0.0, "nodes", "ADDED", build.node("came")),
     )
     server = APIServer(seed=1)
-    actor = Recorded(server, Clock(1e6), path, patience=simworld.PATIENCE)
+    actor = Recorded(server, Clock(1e6), path, patience=PATIENCE)
     with running([actor]):
         *early, last = server.resources
         nodes = server.watch("nodes")
         while not (found := nodes.drain()[0]):
-            assert nodes.wait(simworld.PATIENCE)
+            assert nodes.wait(PATIENCE)
         assert [e.stored.object["metadata"]["name"] for e in found] == ["was-there"]
         for plural in early:
             server.watch(plural)
         assert not actor.over.is_set()
         assert len(server.list("nodes")) == 1
         server.watch(last)
-        assert actor.over.wait(simworld.PATIENCE)
+        assert actor.over.wait(PATIENCE)
     assert len(server.list("nodes")) == 2
 
 
@@ -154,7 +155,7 @@ def test_a_recording_that_nobody_watches_is_played_after_a_while_and_a_line_says
     server.watch("nodes")
     actor = Recorded(server, Clock(8.0), path, patience=0.1)
     with caplog.at_level(logging.WARNING), running([actor]):
-        assert actor.over.wait(simworld.PATIENCE)
+        assert actor.over.wait(PATIENCE)
     (line,) = [r.getMessage() for r in caplog.records]
     assert line.startswith("nobody watches pods, ")
     assert "nodes" not in line

@@ -16,6 +16,7 @@ import yaml
 from dradash.supervisor import kubeconfig, listen
 from dradash.supervisor.checkout import ROOT, refuse_installed
 from dradash.supervisor.errors import StartError
+from tests.patience import PATIENCE
 
 NOWHERE = Path("/nonexistent")
 
@@ -128,7 +129,7 @@ def test_an_installed_dradash_says_what_needs_a_checkout(tmp_path: Path, argumen
         (tmp_path / "one.jsonl.gz").write_bytes(gzip.compress(vectors.readline()))
     line = [sys.executable, "-c", "from dradash.cli.main import run; run()", *arguments]
     env = os.environ | {"PYTHONPATH": str(tmp_path)}
-    ended = subprocess.run(line, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(line, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=PATIENCE, check=False)
 
     if arguments[0] == "parity":  # needs only its file
         assert (ended.stdout, ended.stderr) == ("1 passed, 0 failed\n", "")

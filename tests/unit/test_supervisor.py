@@ -19,8 +19,9 @@ from dradash.supervisor.output import Output, printable
 from dradash.supervisor.probes import Probe, at_once, file_written, http_answers
 from dradash.supervisor.run import Supervisor
 from dradash.supervisor.workdir import LOCK, PREFIX, private_directory, sweep
+from tests.patience import PATIENCE
 
-SLEEPER = "import time; time.sleep(60)"
+SLEEPER = "import time; time.sleep(600)"
 
 
 async def never() -> bool:
@@ -65,7 +66,7 @@ async def test_sigterm_stops_all_children_in_order_of_their_rank(tmp_path: Path)
         return (
             "import signal, sys, pathlib, time\n"
             f"def end(*_):\n    open({str(note)!r}, 'a').write('{name} '); sys.exit()\n"
-            f"signal.signal(signal.SIGTERM, end); pathlib.Path({str(ready)!r}).write_text('x'); time.sleep(60)"
+            f"signal.signal(signal.SIGTERM, end); pathlib.Path({str(ready)!r}).write_text('x'); time.sleep(600)"
         )
 
     run = Run(
@@ -143,8 +144,8 @@ async def test_what_a_child_started_goes_with_it(tmp_path: Path) -> None:
     marker = f"marker-{os.getpid()}-{tmp_path.name}"
     code = (
         "import subprocess, sys, time\n"
-        f"subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)', {marker!r}])\n"
-        f"open({str(tmp_path / 'ready')!r}, 'w').write('x'); time.sleep(60)"
+        f"subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)', {marker!r}])\n"
+        f"open({str(tmp_path / 'ready')!r}, 'w').write('x'); time.sleep(600)"
     )
     run = Run([python("web", code, file_written(tmp_path / "ready"))])
     await run.until_told()
@@ -195,7 +196,7 @@ from dradash.supervisor.output import Output
 from dradash.supervisor.run import Supervisor
 async def at_once():
     return True
-child = Spec(name="web", argv=(sys.executable, "-c", "import time; time.sleep(60)", {marker!r}), ready=at_once)
+child = Spec(name="web", argv=(sys.executable, "-c", "import time; time.sleep(600)", {marker!r}), ready=at_once)
 run = Supervisor([child], Output(io.StringIO(), [], {{}}), Path("/"))
 asyncio.run(run.run(lambda: Path({str(ready)!r}).touch()))
 """
@@ -206,13 +207,13 @@ asyncio.run(run.run(lambda: Path({str(ready)!r}).touch()))
     deadline(lambda: not pids_with(marker))
 
 
-def deadline(condition: object, seconds: float = 10.0) -> None:
-    asyncio.run(_until(condition, seconds))
+def deadline(condition: object) -> None:
+    asyncio.run(_until(condition))
 
 
-async def _until(condition: object, seconds: float) -> None:
+async def _until(condition: object) -> None:
     assert callable(condition)
-    async with asyncio.timeout(seconds):
+    async with asyncio.timeout(PATIENCE):
         while not condition():  # noqa: ASYNC110 - other processes give no event
             await asyncio.sleep(0.02)
 

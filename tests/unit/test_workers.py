@@ -14,6 +14,7 @@ from dradash.store.model import DuePod
 from dradash.tasks import BATCH, work
 from dradash.waker import Waker
 from dradash.worker import Kept
+from tests.patience import PATIENCE
 
 
 class Due:
@@ -72,7 +73,7 @@ def test_a_burst_of_wakes_is_few_messages_and_the_last_is_never_lost() -> None:
     for n in range(1000):
         state = n
         waker.wake()
-    assert last_seen.wait(5)
+    assert last_seen.wait(PATIENCE)
     waker.stop()
     assert len(seen) < 500
 
@@ -92,7 +93,7 @@ def test_a_broker_that_is_gone_is_said_once_and_waking_goes_on(caplog: pytest.Lo
     with caplog.at_level(logging.WARNING):
         for _ in range(3):
             waker.wake()
-            assert again.acquire(timeout=5)
+            assert again.acquire(timeout=PATIENCE)
     waker.stop()
     assert [r.getMessage() for r in caplog.records] == ["cannot wake the judges: no broker"]
 
@@ -107,11 +108,11 @@ def test_a_leader_that_fails_is_logged_and_made_anew(caplog: pytest.LogCaptureFi
             if len(runs) == 1:
                 raise ZeroDivisionError
             second.set()
-            stop.wait(5)
+            stop.wait(PATIENCE)
 
     kept = Kept(Leader, restart_after=(0.0,))
     kept.start()
-    assert second.wait(5)
+    assert second.wait(PATIENCE)
     kept.stop()
     assert runs == [0, 1]
     assert "the leader failed" in caplog.text
@@ -124,13 +125,13 @@ def test_stopping_waits_until_the_leader_has_let_go() -> None:
     class Leader:
         def run(self, stop: threading.Event) -> None:
             running.set()
-            stop.wait(5)
+            stop.wait(PATIENCE)
             assert isinstance(released, list)
             released.append("lease")
 
     kept = Kept(Leader)
     kept.start()
-    assert running.wait(5)
+    assert running.wait(PATIENCE)
     kept.stop()
     assert released == ["lease"]
 
