@@ -12,8 +12,7 @@ from dradash.api import params
 from dradash.api.asking import Ask
 from dradash.api.schemas import Shape, time_of
 from dradash.problems import NOT_FOUND, NOT_KNOWN, Refusal
-from dradash.reader.before import world_before
-from dradash.reader.unpublished import unpublished_since
+from dradash.reader.unpublished import last_published
 from dradash.reader.world import World
 from dradash.scheduling.structured.ledger import CounterUse
 from dradash.scheduling.structured.pools import PoolID
@@ -58,21 +57,13 @@ def now_or_last(ask: Ask, pool: PoolID, device: str, detail: Callable[[World], D
     """
     with ask.world() as world:
         found = detail(world)
-    if found is None:
-        found = _last_published(ask, pool, device, detail)
-    if found is None:
+    if found is not None:
+        return found
+    last = last_published(ask.here, pool, device, ask.at, detail)
+    if last is None:
         with ask.world() as world:
             raise absent(world, words)
-    return found
-
-
-def _last_published(ask: Ask, pool: PoolID, device: str, detail: Callable[[World], D | None]) -> D | None:
-    since = unpublished_since(ask.here, pool, device, ask.at)
-    if since is None:
-        return None
-    with world_before(ask.here, since, ask.at) as (before, _):
-        found = detail(before)
-    return msgspec.structs.replace(found, gone=time_of(since)) if found is not None else None
+    return msgspec.structs.replace(last[0], gone=time_of(last[1]))
 
 
 def address(section: str, id_: tuple[str, ...]) -> str:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
 from dradash.kinds.registry import KINDS, MalformedObject, read_object
 from dradash.kinds.resourceslice import ResourceSlice
+from dradash.reader.before import world_before
 from dradash.reader.current import Current
+from dradash.reader.world import World
 from dradash.scheduling.structured.pools import PoolID
 from dradash.store.model import HistoryEntry, StoreUnavailable
+
+V = TypeVar("V")
 
 SLICES: Final = "resourceslices"
 READ: Final = 1000  # slices whose history is read, those that changed last before others
@@ -39,6 +43,21 @@ def unpublished_since(here: Current, pool: PoolID, device: str, at: float | None
     except StoreUnavailable:
         return None
     return found
+
+
+def last_published(
+    here: Current, pool: PoolID, device: str, at: float | None, read: Callable[[World], V | None]
+) -> tuple[V, float] | None:
+    """What `read` finds in the cluster just before the pool or device was published no more, and when that was.
+
+    pool, device, at: as `unpublished_since` takes them. None: no kept state has it.
+    """
+    since = unpublished_since(here, pool, device, at)
+    if since is None:
+        return None
+    with world_before(here, since, at) as (before, _):
+        found = read(before)
+    return (found, since) if found is not None else None
 
 
 def _newest(read: Sequence[Sequence[HistoryEntry]]) -> float:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import abc
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeAlias
 
 import msgspec
 
 from dradash.reader import current, topics
 from dradash.reader.before import world_before
 from dradash.reader.moment import show
-from dradash.reader.unpublished import unpublished_since
+from dradash.reader.unpublished import last_published
 from dradash.reader.world import World
 from dradash.scheduling.doctor.finding import DEVICES, POOLS
 from dradash.scheduling.structured.devices import DeviceID
@@ -108,6 +108,9 @@ def _missing(world: World, what: str, name: str) -> tuple[str, list[Part], int]:
     return title, [Part("page", "pool/_missing.html", told)], 404 if known else 503
 
 
+PublishedView: TypeAlias = pools.PoolView | ledger.DeviceView
+
+
 class _PublishedPage(ShowsFindings):
     """A pool or a device: it is no object, but what slices publish; one that is gone is shown as it was just before."""
 
@@ -119,25 +122,24 @@ class _PublishedPage(ShowsFindings):
         return super().looks_back or self._seen() is None
 
     @abc.abstractmethod
-    def detail(self, world: World) -> pools.PoolView | ledger.DeviceView | None: ...
+    def detail(self, world: World) -> PublishedView | None: ...
 
-    def _seen(self) -> pools.PoolView | ledger.DeviceView | None:
+    def _seen(self) -> PublishedView | None:
         with self.world() as world:
             return self.detail(world)
 
-    def view(self) -> pools.PoolView | ledger.DeviceView | None:
+    def view(self) -> PublishedView | None:
         """As it is, or its last state."""
         found = self._seen()
         if found is not None:
             return found
         pool = PoolID(self.where["driver"], self.where["pool"])
-        gone = unpublished_since(current.get(), pool, self.where.get("device", ""), self.at)
-        if gone is None:
+        device = self.where.get("device", "")
+        last: tuple[PublishedView, float] | None = last_published(current.get(), pool, device, self.at, self.detail)
+        if last is None:
             return None
-        with world_before(current.get(), gone, self.at) as (before, _):
-            found = self.detail(before)
-        then = self.query.link(at=show(gone - JUST_BEFORE))
-        return msgspec.structs.replace(found, gone=Gone(gone, then)) if found is not None else None
+        view, since = last
+        return msgspec.structs.replace(view, gone=Gone(since, self.query.link(at=show(since - JUST_BEFORE))))
 
 
 POOL_BLOCKS: Final = ("headline", "slices", "devices")
