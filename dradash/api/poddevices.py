@@ -11,9 +11,9 @@ from dradash.api.pods import find
 from dradash.api.schemas import Shape, time_of
 from dradash.problems import NOT_FOUND, Refusal
 from dradash.reader.devicereports import DeviceReports
+from dradash.scheduling.structured.advised import Hint
 from dradash.scheduling.structured.devicereport import DeviceReport, NodesAlike, NodesAnswer
 from dradash.scheduling.structured.funnel import RequestFunnel
-from dradash.scheduling.structured.smallestchange import Hint
 
 
 class PodDevices(Shape, frozen=True):

@@ -23,6 +23,8 @@ HELP: Final = "judge pods from `kubectl get -o yaml` output, without a cluster"
 DESCRIPTION: Final = """\
 Judge pods from files: what `kubectl get -o yaml` (or json) prints, Lists, several documents or files, a directory, a
 must-gather tree, a tar (.gz) of these, or - for standard input. Nothing is asked of a cluster, Redis or web server.
+Manifests that nobody has applied yet are read with the API server's defaults (a request of one device, a container's
+requests from its limits, a node's allocatable from its capacity); what admission adds is not known.
 JSON is read several times faster than YAML.
 
   kubectl get pods,nodes,resourceclaims,resourceclaimtemplates,deviceclasses,resourceslices,events -A -o yaml |

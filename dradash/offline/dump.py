@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
+from dradash.kinds.defaults import with_defaults
 from dradash.kinds.pod import Pod
 from dradash.kinds.registry import KINDS
 from dradash.offline.documents import Listed
@@ -89,7 +90,8 @@ class Dump:
         old = self.cluster.raw[plural].get(key)
         if old is not None and _version_of(json.loads(old)) > _version_of(obj):
             return
-        self.cluster.put(plural, key, json.dumps(_without_managed_fields(obj)).encode())  # also lone surrogates
+        obj = with_defaults(_without_managed_fields(obj))  # it may be a manifest, which no API server has seen
+        self.cluster.put(plural, key, json.dumps(obj).encode())  # also lone surrogates
         if error := self.cluster.malformed[plural].get(key):
             self.notes.append(f"{where}: {kind} {key} cannot be read: {error}")
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from dradash.kinds.defaults import with_defaults
 from dradash.sim import defaults_dra
-from dradash.sim.resources import Resource
+from dradash.sim.resources import DRA, Resource
 
 _CONTAINER: Final = {"terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File"}
 _POD_SPEC: Final = {
@@ -24,6 +25,15 @@ _TOLERATED: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreach
 def apply_defaults(resource: Resource, obj: dict[str, Any], now: str) -> None:
     """Fill in the defaults of a new object, in place. now: RFC 3339."""
     plural = resource.plural
+    if plural == "resourceclaims":
+        obj.setdefault("spec", {})
+    elif plural == "resourceclaimtemplates":
+        obj.setdefault("spec", {}).setdefault("spec", {})
+    # Structured parameters are kept in the shape of v1, whatever versions are served.
+    version = f"{DRA}/v1" if resource.is_structured else resource.api_version()
+    filled = with_defaults(obj | {"apiVersion": version, "kind": resource.kind})
+    if plural != "nodes":  # writes of a status do not come here: what is filled in of it would go again
+        obj.update({field: filled[field] for field in ("spec", "status") if field in filled})
     if resource.is_structured:
         defaults_dra.apply_defaults(plural, obj, now)
         if resource.has_status:
@@ -31,10 +41,7 @@ def apply_defaults(resource: Resource, obj: dict[str, Any], now: str) -> None:
     elif plural == "pods":
         _pod(obj)
     elif plural == "resourceclaims":
-        _claim_spec(obj)
         obj["status"] = {}
-    elif plural == "resourceclaimtemplates":
-        _claim_spec(obj.setdefault("spec", {}))
     elif plural == "podschedulingcontexts":
         obj.setdefault("spec", {})
         obj["status"] = {}
@@ -46,12 +53,6 @@ def apply_defaults(resource: Resource, obj: dict[str, Any], now: str) -> None:
     elif plural == "nodes":
         obj.setdefault("spec", {})
         obj.setdefault("status", {})
-
-
-def _claim_spec(obj: dict[str, Any]) -> None:
-    spec = obj.setdefault("spec", {})
-    if not spec.get("allocationMode"):
-        spec["allocationMode"] = "WaitForFirstConsumer"
 
 
 def _pod(obj: dict[str, Any]) -> None:

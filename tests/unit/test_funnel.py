@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.evaluate import evaluate
 from dradash.scheduling.structured import allocator
+from dradash.scheduling.structured.advised import Hint
 from dradash.scheduling.structured.conjuncts import conjuncts, short
 from dradash.scheduling.structured.devicereport import CUT, DeviceReport, device_report
 from dradash.scheduling.structured.funnel import NAMED, FunnelStage, Loss
 from dradash.scheduling.structured.plugin import TIMED_OUT
-from dradash.scheduling.structured.smallestchange import Hint
 from dradash.scheduling.verdict import ActsNext, Outcome
 from tests import build
 from tests.devicescene import (
@@ -180,7 +180,8 @@ def test_of_a_chain_the_part_that_fails_is_named() -> None:
     loss = only_loss(found, "request selectors")
     assert (loss.why, loss.count) == ('the request wants model == "h100"', 1)
     assert [d.device for d in loss.devices] == ["a"]
-    assert hint(found, "selector").sentence == 'selector wants model == "h100"; this cluster has a100 (1)'
+    has = "a100 (1), and these that it takes: h100 (1)"
+    assert hint(found, "selector").sentence == f'selector wants model == "h100"; this cluster has {has}'
 
 
 @pytest.mark.parametrize(
@@ -259,8 +260,103 @@ def test_more_capacity_than_a_device_has_is_freed_by_nobody() -> None:
     wanted = request(capacity={"requests": {"memory": "100Gi"}})
     shared = device("a", allowMultipleAllocations=True, capacity={"memory": {"value": "80Gi"}})
     found = report(cluster(pool(shared), requests=[wanted]))
-    assert only_loss(found, "not allocated").why == "capacity memory: needs 100Gi, 80Gi of 80Gi left"
-    assert [h for h in found.hints if h.verified] == []
+    assert only_loss(found, "not allocated").why == "capacity memory: needs 100Gi, the device has 80Gi"
+    assert sentences(found) == ["100Gi of memory are asked for, and the largest device on node-0 has 80Gi"]
+    assert [h.kind for h in found.hints] == ["capacity"]
+
+
+POLICY: Raw = {"default": "8Gi", "validRange": {"min": "8Gi", "max": "64Gi", "step": "8Gi"}}
+
+
+def memory(name: str = "a", value: str = "80Gi", policy: Raw | None = None) -> Raw:
+    held: Raw = {"value": value} | ({} if policy is None else {"requestPolicy": policy})
+    return device(name, allowMultipleAllocations=True, capacity={"memory": held})
+
+
+@pytest.mark.parametrize(
+    ("asked", "policy", "why", "says"),
+    [
+        (
+            {"memory": "72Gi"},
+            POLICY,
+            "capacity memory: needs 72Gi, at most 64Gi may be asked for",
+            "at most 64Gi of memory may be asked of a on node-1, and 72Gi are needed",
+        ),
+        (
+            {"memory": "72Gi"},
+            {"default": "8Gi", "validValues": ["8Gi", "16Gi"]},
+            "capacity memory: needs 72Gi, at most 16Gi may be asked for",
+            "at most 16Gi of memory may be asked of a on node-1, and 72Gi are needed",
+        ),
+        (
+            {"memory": "62Gi"},
+            {"default": "8Gi", "validRange": {"min": "8Gi", "max": "60Gi", "step": "8Gi"}},
+            "capacity memory: needs 64Gi, at most 56Gi may be asked for",
+            "at most 56Gi of memory may be asked of a on node-1, and 64Gi are needed",
+        ),
+        (
+            {"mem": "8Gi"},
+            None,
+            "capacity mem: the device has none",
+            "a on node-1 has no capacity mem; there is memory",
+        ),
+        (
+            {"memory": "90Gi"},
+            None,
+            "capacity memory: needs 90Gi, the device has 80Gi",
+            "90Gi of memory are asked for, and the largest device on node-1 has 80Gi",
+        ),
+        (
+            {"memory": "90Gi"},
+            {"default": "8Gi", "validRange": {"min": "8Gi", "max": "88Gi"}},
+            "capacity memory: needs 90Gi, the device has 80Gi",
+            "90Gi of memory are asked for, and the largest device on node-1 has 80Gi",
+        ),
+    ],
+    ids=["maximum", "values", "steps", "name", "size", "maximum above the size"],
+)
+@pytest.mark.parametrize("is_held", [False, True])
+def test_an_amount_that_no_device_ever_gives_is_the_advice_however_much_is_left(
+    asked: Raw, policy: Raw | None, why: str, says: str, is_held: bool
+) -> None:
+    """node-0 has no devices, so it lacks as many as node-1 does."""
+    share: Raw = {"shareID": "s", "consumedCapacity": {"memory": "72Gi"}}
+    taken = [holder("a", node="node-1", **share)] if is_held else []
+    wanted = request(capacity={"requests": asked})
+    of = cluster(pool(memory(policy=policy), node="node-1"), *taken, requests=[wanted], nodes=2)
+    found = report(of)
+    assert only_loss(found, "not allocated").why == why
+    assert stage(found, "not allocated").losses[0].devices[0].claims == ()
+    assert [(h.kind, h.sentence, h.verified) for h in found.hints] == [
+        ("capacity", says, not is_held or says[0] == "_")
+    ]
+    assert moves(of).who == "admin"
+    assert moves(of).what.endswith(f"change what is asked for: {says}")
+
+
+def test_of_devices_that_are_too_small_the_largest_is_told() -> None:
+    slices = pool(memory("a", "40Gi"), memory("b", "80Gi"), memory("c", "60Gi"))
+    found = report(cluster(slices, requests=[request(capacity={"requests": {"memory": "90Gi"}})]))
+    assert sentences(found) == ["90Gi of memory are asked for, and the largest device on node-0 has 80Gi"]
+
+
+def test_an_amount_that_a_held_device_never_gives_is_not_had_by_freeing_it() -> None:
+    wanted = request(capacity={"requests": {"memory": "90Gi"}})
+    whole = device("a", capacity={"memory": {"value": "80Gi"}})
+    found = report(cluster(pool(whole), holder("a"), requests=[wanted]))
+    assert only_loss(found, "not allocated").why == "capacity memory: needs 90Gi, the device has 80Gi"
+    assert [h.kind for h in found.hints] == ["capacity"]
+
+
+def test_more_of_a_counter_than_the_pool_has_is_freed_by_nobody() -> None:
+    def part(name: str, slots: str) -> Raw:
+        return device(name, consumesCounters=[{"counterSet": "card", "counters": {"slots": {"value": slots}}}])
+
+    counters = pool(suffix="c", slices=2, sharedCounters=[{"name": "card", "counters": {"slots": {"value": "4"}}}])
+    parts = pool(part("half", "2"), part("large", "5"), suffix="d", slices=2)
+    found = report(cluster(counters, parts, holder("half"), requests=[request(count=2)]), "node-0")
+    whys = {loss.why for loss in stage(found, "not allocated").losses}
+    assert whys == {"allocated", "counter card/slots: needs 5, the pool has 4"}
 
 
 def test_counters_that_are_used_up_are_named_with_who_uses_them() -> None:
@@ -462,6 +558,78 @@ def test_where_there_are_too_few_devices_the_admin_is_told_how_many() -> None:
     what = "add devices, or change what is asked for: 3 devices are asked for, and node-0 sees 1"
     assert mover == ActsNext(who="admin", what=what)
     assert moves(cluster(requests=[request()])).what.endswith(": no ResourceSlice has devices for node-0")
+
+
+def test_what_the_selector_takes_and_something_else_refuses_is_told_with_what_refuses_it() -> None:
+    taint = {"key": "broken", "effect": "NoSchedule"}
+    slices = pool(device("a", "h100", taints=[taint]), device("b"))
+    mover = moves(cluster(slices, requests=[request(count=2, selectors=selectors(model("h100")))]))
+    has = "a100 (1), and these that it takes: h100 (1: taint broken:NoSchedule)"
+    sentence = f'selector wants model == "h100"; this cluster has {has}'
+    assert mover.what == f"add devices, or change what is asked for: {sentence}"
+
+
+def test_what_the_class_takes_is_told_of_all_nodes() -> None:
+    slices = [pool(device("a", "h100"), device("b"), node=f"node-{i}") for i in range(2)]
+    held = holder("a", node="node-1")
+    found = report(cluster(device_class(model("h100")), *slices, held, requests=[request(count=2)], nodes=2))
+    has = "a100 (2), and these that it takes: h100 (1), h100 (1: allocated)"
+    assert hint(found, "selector").sentence == f'class gpu wants model == "h100"; this cluster has {has}'
+
+
+MANY = pool(*(device(f"d{i:02}") for i in range(40)), node="node-1")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "says"),
+    [
+        (
+            request(allocationMode="All"),
+            "claim team/claim asks for 40 devices on node-1, and a claim may have 32 at most",
+        ),
+        (request(count=33), "claim team/claim asks for 33 devices, and a claim may have 32 at most"),
+    ],
+    ids=["All", "33"],
+)
+def test_more_devices_than_a_claim_may_have_are_told_with_the_limit(wanted: Raw, says: str) -> None:
+    of = cluster(MANY, requests=[wanted], nodes=2)
+    assert [(h.kind, h.sentence, h.verified) for h in report(of).hints] == [("limit", says, False)]
+    what = f"ask for fewer devices in claim team/claim: it may have 32 at most, not {says.split()[4]}"
+    assert moves(of) == ActsNext(who="admin", names=("team/claim",), what=what)
+
+
+def test_the_limit_counts_the_alternative_of_fewest_devices_and_each_claim_alone() -> None:
+    alternatives = [
+        {"name": "many", "deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 30},
+        {"name": "few", "deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 4},
+    ]
+    either = {"name": "either", "firstAvailable": alternatives}
+    few = report(cluster(MANY, holder("d00", node="node-1"), requests=[either, request(count=28)], nodes=2))
+    assert few.hints == ()
+    much = report(cluster(MANY, requests=[either, request(count=29)], nodes=2))
+    assert [h.sentence for h in much.hints] == ["claim team/claim asks for 33 devices, and a claim may have 32 at most"]
+
+
+def test_a_node_without_devices_is_told_of_only_where_no_node_has_any() -> None:
+    of = cluster(
+        pool(device("a"), device("b"), node="node-1"),
+        holder("a", node="node-1"),
+        requests=[request(allocationMode="All")],
+        nodes=2,
+    )
+    found = report(of)
+    assert [(h.kind, h.sentence) for h in found.hints] == [("free", "free a on node-1 (held by pod team/user)")]
+    assert [(s.node, s.missing) for s in found.situations] == [("node-1", 1), ("node-0", 1)]
+    (alone,) = report(of, "node-0").hints
+    assert (alone.kind, alone.sentence) == ("devices", "no ResourceSlice has devices for node-0")
+
+
+def test_of_nodes_that_lack_as_many_the_one_whose_devices_get_further_is_the_nearest() -> None:
+    taint = {"key": "broken", "effect": "NoSchedule"}
+    slices = [pool(device("a", "l4"), node="node-0"), pool(device("a", taints=[taint]), node="node-1")]
+    found = report(cluster(*slices, requests=[request(selectors=selectors(model("a100")))], nodes=2))
+    assert [(s.node, s.missing) for s in found.situations] == [("node-1", 1), ("node-0", 1)]
+    assert sentences(found)[0] == "tolerate taint broken:NoSchedule (a on node-1)"
 
 
 def test_where_no_change_that_was_tried_helps_none_is_proposed() -> None:

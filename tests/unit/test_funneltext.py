@@ -52,7 +52,8 @@ def test_each_stage_is_told_with_what_it_lost(capsys: pytest.CaptureFixture[str]
 What would make it fit
   free a on node-0 (held by pod team/user-0) (gpus; tried)
   tolerate taint broken:NoSchedule (b on node-0) (gpus; tried)
-  selector wants model == "a100"; this cluster has l4 (2) (gpus; tried)
+  selector wants model == "a100"; this cluster has l4 (2), and these that it takes: \
+a100 (2: allocated), a100 (2: taint broken:NoSchedule) (gpus; tried)
 """
     )
 

@@ -469,3 +469,10 @@ def test_a_list_at_an_exact_older_version_shows_that_moment(server: APIServer) -
 def test_a_made_up_continue_token_is_refused(server: APIServer, token: str) -> None:
     with refused(400):
         server.list_page("pods", Query(continue_token=token, limit=1))
+
+
+def test_a_container_requests_what_it_is_limited_to(server: APIServer) -> None:
+    body: dict[str, Any] = {"metadata": {"name": "p"}, "spec": {}}
+    body["spec"]["containers"] = [{"name": "c", "image": "img", "resources": {"limits": {"example.com/gpu": "1"}}}]
+    made = server.create("pods", body)
+    assert made["spec"]["containers"][0]["resources"]["requests"] == {"example.com/gpu": "1"}

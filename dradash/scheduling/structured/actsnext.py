@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from dradash.kinds.deviceclaim import MAX_RESULTS
 from dradash.scheduling.structured import plugin
 from dradash.scheduling.structured.attempt import Attempt
 from dradash.scheduling.structured.binding import is_ready
@@ -19,6 +20,7 @@ TRIALS: Final = 16
 _POOL: Final = re.compile(
     r"resource pool (?P<driver>[^/ ]+)/(?P<pool>\S+) is currently (?P<what>being updated|invalid)"
 )
+_LIMIT: Final = re.compile(r"claim (?P<claim>\S+): number of requested devices (?P<n>\d+) exceeds the claim limit")
 _CLASS: Final = re.compile(r"device class (?P<name>\S+) does not exist")
 
 
@@ -56,6 +58,9 @@ def _mend(sentence: str) -> ActsNext:
         if pool["what"] == "invalid":
             what = f"correct the slices of pool {pool['pool']}"
         return ActsNext(who="driver", names=(pool["driver"],), what=what)
+    if over := _LIMIT.search(sentence):
+        what = f"ask for fewer devices in claim {over['claim']}: it may have {MAX_RESULTS} at most, not {over['n']}"
+        return ActsNext(who="admin", names=(over["claim"],), what=what)
     if "CEL " in sentence:
         return ActsNext(who="admin", what="correct the selector that the message names, or the attributes it reads")
     if "invalid resource pools" in sentence:
@@ -90,7 +95,7 @@ def _change_devices(attempt: Attempt) -> ActsNext:
     allocator = attempt.state.allocator if attempt.state is not None else None
     answers = allocator.answers if allocator is not None else None
     hints = Examination(attempt.pod, attempt.cluster, attempt.now, answers).hints(SITUATIONS, TRIALS)
-    fact = next((h for h in hints if h.kind in ("devices", "selector", "together")), None)
+    fact = next((h for h in hints if h.kind in ("devices", "capacity", "selector", "together")), None)
     if fact is not None and not hints[0].verified:
         what = f"add devices, or change what is asked for: {fact.sentence}"
         return ActsNext(who="admin", names=fact.names, what=what)

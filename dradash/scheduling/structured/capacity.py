@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import enum
+from collections.abc import Iterator, Mapping
+
+import msgspec
 
 from dradash.kinds.deviceclaim import CapacityRequirements
 from dradash.kinds.quantity import Format, Quantity, of_int
 from dradash.kinds.resourceslice import CapacityRequestPolicy, CapacityRequestPolicyRange, DeviceCapacity
-from dradash.scheduling.structured.devices import Capacities, amount
+from dradash.scheduling.structured.devices import AllocationError, Capacities, amount
 
 
 def fits(
@@ -30,6 +33,67 @@ def fits(
         if total.compare(amount(held.value)) > 0:
             return False
     return True
+
+
+class Limit(enum.Enum):
+    """What keeps an amount from ever being had of a device, whoever gives something back."""
+
+    NAME = enum.auto()  # the device has no capacity of that name
+    POLICY = enum.auto()
+    WHOLE = enum.auto()  # more than the device has
+
+
+class Never(msgspec.Struct, frozen=True):
+    """needs: what would be taken. most: that may be asked for instead, None where the name is unknown."""
+
+    name: str
+    limit: Limit
+    needs: Quantity | None = None
+    most: Quantity | None = None
+
+    @property
+    def why(self) -> str:
+        match self.limit:
+            case Limit.NAME:
+                return f"capacity {self.name}: the device has none"
+            case Limit.POLICY:
+                return f"capacity {self.name}: needs {self.needs}, at most {self.most} may be asked for"
+            case Limit.WHOLE:
+                return f"capacity {self.name}: needs {self.needs}, the device has {self.most}"
+
+
+def never(wanted: CapacityRequirements | None, capacity: Mapping[str, DeviceCapacity]) -> Never | None:
+    """Why `fits` is false of a device of which nobody has anything. None too where it raises AllocationError."""
+    try:
+        return next(_nevers(wanted, capacity), None)
+    except AllocationError:
+        return None
+
+
+def _nevers(wanted: CapacityRequirements | None, capacity: Mapping[str, DeviceCapacity]) -> Iterator[Never]:
+    requests = wanted.requests if wanted is not None else {}
+    yield from (Never(name, Limit.NAME) for name in requests if name not in capacity)
+    for name, held in capacity.items():
+        needs, whole = _consumed(requests.get(name), held), amount(held.value)
+        if held.request_policy is not None and _violates(needs, held.request_policy):
+            highest = _highest(needs, held.request_policy)
+            limit = Limit.POLICY if highest.compare(whole) <= 0 else Limit.WHOLE
+            yield Never(name, limit, needs, min(highest, whole))
+        elif needs.compare(whole) > 0:
+            yield Never(name, Limit.WHOLE, needs, whole)
+
+
+def _highest(needs: Quantity, policy: CapacityRequestPolicy) -> Quantity:
+    """The largest amount below `needs`, which violates the policy, that does not."""
+    if policy.valid_range is None:
+        return max(amount(v) for v in policy.valid_values)
+    limits = policy.valid_range
+    top = amount(limits.max) if limits.max is not None else needs
+    top = min(top, needs)
+    step = amount(limits.step).value() if limits.step is not None else 0
+    low = amount(limits.min).value() if limits.min is not None else 0
+    over = (top.value() - low) % step if step > 0 else 0
+    return of_int(top.value() - over, Format.BINARY_SI) if over else top
 
 
 def consumption(wanted: CapacityRequirements | None, capacity: Mapping[str, DeviceCapacity]) -> Capacities:

@@ -15,6 +15,7 @@ from dradash.scheduling import nodechecks
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.status import Code, Status, error, unschedulable
 from dradash.scheduling.structured import extended, plugin
+from dradash.scheduling.structured.advised import Hint
 from dradash.scheduling.structured.allocator import Allocator
 from dradash.scheduling.structured.claims import pod_claims
 from dradash.scheduling.structured.cycle import CycleState
@@ -24,8 +25,8 @@ from dradash.scheduling.structured.listers import listed
 from dradash.scheduling.structured.nodefilter import alike
 from dradash.scheduling.structured.nodefunnel import NodeFunnel, node_funnel
 from dradash.scheduling.structured.selection import Answers
-from dradash.scheduling.structured.selectorwants import in_unusable_pools, wants
-from dradash.scheduling.structured.smallestchange import Advice, Hint, PodsOf
+from dradash.scheduling.structured.selectorwants import besides, wants
+from dradash.scheduling.structured.smallestchange import Advice, PodsOf
 from dradash.scheduling.structured.trial import TRIALS, Trials
 from dradash.scheduling.unblocking import holders
 from dradash.scheduling.unreadable import sentence, unreadable
@@ -184,7 +185,9 @@ class Examination:
         tried = Trials(self._cluster.inventory, self._cluster.device_classes, self._answers, trials)
         unread = self._cluster.malformed["deviceclasses"]
         advice = Advice(tried, self._holders, self._pods_of(), everywhere=everywhere, unread=unread)
-        nearest = sorted(looked, key=lambda one: (one.funnel.lacking, -one.nodes))[:NEAREST]
+        # A node without devices has nothing that could be changed: it is told of where no node has any.
+        able = [one for one in looked if not one.funnel.sees_nothing] or looked
+        nearest = sorted(able, key=_distance)[:NEAREST]
         found: dict[tuple[str, str, str], Hint] = {}
         for one in nearest:
             for hint in advice.on(one.funnel):
@@ -209,8 +212,9 @@ def _of_cluster(hint: Hint, requests: tuple[RequestFunnel, ...], looked: list[_L
                 if hint.names[0] in loss.why:
                     values.update({v.text: v.count for v in loss.values})
     owner = hint.sentence.partition(" wants ")[0]
-    unusable = in_unusable_pools(((o.funnel, o.nodes) for o in looked), hint.claim, hint.request, hint.names[0])
-    return replace(hint, node="", sentence=wants(owner, hint.names[0], values, "this cluster", unusable))
+    stage = Stage.CLASS if owner.startswith("class ") else Stage.REQUEST
+    more = besides(((o.funnel, o.nodes) for o in looked), hint.claim, hint.request, hint.names[0], stage)
+    return replace(hint, node="", sentence=wants(owner, hint.names[0], values, "this cluster", more))
 
 
 def _answers(looked: list[_Looked]) -> tuple[NodesAnswer, ...]:
@@ -229,9 +233,15 @@ def _situations(looked: list[_Looked]) -> tuple[NodesAlike, ...]:
     """The nearest to a solution first."""
     found = [
         NodesAlike(node=o.funnel.node.name, nodes=o.nodes, missing=o.funnel.lacking, message=o.status.message)
-        for o in looked
+        for o in sorted(looked, key=_distance)
     ]
-    return tuple(sorted(found, key=lambda s: (bool(s.message), s.missing, -s.nodes, s.node))[:HINTS])
+    return tuple(found[:HINTS])
+
+
+def _distance(one: _Looked) -> tuple[bool, bool, int, int, int, str]:
+    """The least first: how far the node is from a solution."""
+    of = one.funnel
+    return (bool(one.status.message), of.sees_nothing, of.lacking, -of.reach, -one.nodes, of.node.name)
 
 
 def device_report(pod: Pod, cluster: Cluster, now: float, node: str = "") -> DeviceReport | None:

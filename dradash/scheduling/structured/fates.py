@@ -17,6 +17,7 @@ from dradash.kinds.deviceclass import DeviceClass
 from dradash.kinds.quantity import Quantity
 from dradash.kinds.resourceslice import DeviceTaint
 from dradash.scheduling.structured import capacity
+from dradash.scheduling.structured.capacity import Never
 from dradash.scheduling.structured.cel import CompileError, RuntimeFault
 from dradash.scheduling.structured.conjuncts import Met, met, refusing, short
 from dradash.scheduling.structured.counters import AvailableCounters, CounterSets
@@ -42,7 +43,8 @@ class Stage(enum.StrEnum):
 class Fate(msgspec.Struct, frozen=True):
     """lost: the stage that the device does not pass, None if it is left. stops: asking it ends the whole attempt.
 
-    part: of a selector, that refuses. blockers: devices that are allocated and in the way.
+    part: of a selector, that refuses. blockers: devices that are allocated and in the way. never: the amount that is
+    asked for and that the device never gives.
     """
 
     seen: Seen
@@ -52,6 +54,7 @@ class Fate(msgspec.Struct, frozen=True):
     part: str = ""
     stops: bool = False
     blockers: tuple[DeviceID, ...] = ()
+    never: Never | None = None
 
     @property
     def id(self) -> DeviceID:
@@ -116,32 +119,37 @@ class Judge:
     def _taken_fate(self, seen: Seen, request: Request) -> Fate | None:
         candidate, taken = seen.candidate, self._taken
         id_, device = candidate.id, candidate.device
+        # Before what others hold: words that say what is left, or who holds it, say that giving it back would help.
+        if (never := capacity.never(request.capacity, device.capacity)) is not None:
+            return Fate(seen, Stage.FREE, never.why, never=never)
         if id_ in taken.devices and not request.admin_access:
             return Fate(seen, Stage.FREE, "allocated", blockers=(id_,))
-        used = taken.capacity.get(id_, {})
-        if not capacity.fits(used, {}, request.capacity, device.capacity):
-            alone = capacity.fits({}, {}, request.capacity, device.capacity)
-            why = _capacity_left(candidate, request, taken)
-            return Fate(seen, Stage.FREE, why, blockers=(id_,) if alone and used else ())
+        if not capacity.fits(taken.capacity.get(id_, {}), {}, request.capacity, device.capacity):
+            return Fate(seen, Stage.FREE, _capacity_left(candidate, request, taken), blockers=(id_,))
         shares = bool(device.allow_multiple_allocations) and id_ in taken.capacity
-        if device.consumes_counters and not shares and (why := self._short_counter(candidate)):
-            return Fate(seen, Stage.FREE, why, blockers=self._consumers(candidate))
+        if device.consumes_counters and not shares:
+            return self._counted_fate(seen)
         return None
 
-    def _short_counter(self, candidate: Candidate) -> str:
-        """The first counter of which too little is left, "" if none. One below zero refuses every device."""
+    def _counted_fate(self, seen: Seen) -> Fate | None:
+        """Of a device that consumes counters. One below zero refuses every device."""
+        candidate = seen.candidate
         wanted: CounterSets = {}
         for consumption in candidate.device.consumes_counters:
             counters = wanted.setdefault(consumption.counter_set, {})
             for name, counter in consumption.counters.items():
                 counters[name] = counters.get(name, _ZERO) + amount(counter.value)
+        short = ""
         # Kept by pool name alone, as the allocator does: with two drivers they may be those of the other's pool.
         for set_name, left in self._available.of(candidate.pool).items():
             for name, have in left.items():
-                needs = wanted.get(set_name, {}).get(name, _ZERO)
+                needs, whole = wanted.get(set_name, {}).get(name, _ZERO), _whole(candidate, set_name, name)
+                said = f"counter {set_name}/{name}: needs {needs}"
+                if whole is not None and whole.compare(needs) < 0:
+                    return Fate(seen, Stage.FREE, f"{said}, the pool has {whole}")
                 if have.compare(needs) < 0:
-                    return f"counter {set_name}/{name}: needs {needs}, {have}{_of(candidate, set_name, name)} left"
-        return ""
+                    short = short or f"{said}, {have}{'' if whole is None else f' of {whole}'} left"
+        return Fate(seen, Stage.FREE, short, blockers=self._consumers(candidate)) if short else None
 
     def _consumers(self, candidate: Candidate) -> tuple[DeviceID, ...]:
         """Allocated devices that draw on the counters that this one needs."""
@@ -156,11 +164,14 @@ class Judge:
         )
 
 
-def _of(candidate: Candidate, set_name: str, counter: str) -> str:
+def _whole(candidate: Candidate, set_name: str, counter: str) -> Quantity | None:
     counter_set = candidate.pool.counter_sets.get(set_name)
     if counter_set is None or counter not in counter_set.counters:
-        return ""
-    return f" of {amount(counter_set.counters[counter].value)}"
+        return None
+    try:
+        return amount(counter_set.counters[counter].value)
+    except AllocationError:
+        return None
 
 
 def untolerated_taints(candidate: Candidate, request: Request) -> tuple[DeviceTaint, ...]:
@@ -181,15 +192,11 @@ def untolerated(candidate: Candidate, request: Request) -> tuple[str, ...]:
 
 
 def _capacity_left(candidate: Candidate, request: Request, taken: AllocatedState) -> str:
-    """The first capacity that does not suffice, else that the request's policy or a name does not fit."""
+    """The first capacity of which others have left too little."""
     held, used = candidate.device.capacity, taken.capacity.get(candidate.id, {})
-    wanted = request.capacity.requests if request.capacity is not None else {}
-    for name in wanted:
-        if name not in held:
-            return f"capacity {name}: the device has none"
     for name, needs in capacity.consumption(request.capacity, held).items():
         whole = amount(held[name].value)
         left = whole - used[name] if name in used else whole
         if needs.compare(left) > 0:
             return f"capacity {name}: needs {needs}, {left} of {whole} left"
-    return "capacity: the amount is none that the device's request policy allows"
+    return ""  # there is one: the device gives the amount when nobody has anything

@@ -19,6 +19,7 @@ from dradash.scheduling.structured.requests import Request, requests_of
 from dradash.scheduling.structured.selection import Answers
 from dradash.scheduling.structured.sight import Sight, sight_of
 
+_STAGES: Final = tuple(Stage)
 _BEFORE_ALL: Final = (Stage.POOL, Stage.CLASS, Stage.REQUEST)
 
 
@@ -44,6 +45,20 @@ class NodeFunnel(msgspec.Struct, frozen=True):
     @property
     def lacking(self) -> int:
         return sum(lacking(course) for _, course in self.short())
+
+    @property
+    def sees_nothing(self) -> bool:
+        """Whether some request has too few devices because no slice has any for the node."""
+        return any(not course.fates for _, course in self.short())
+
+    @property
+    def reach(self) -> int:
+        """How far the devices of the requests that have too few get: stages that the best of each passes, added up."""
+        return sum(max(map(_passed, course.fates), default=0) for _, course in self.short())
+
+
+def _passed(fate: Fate) -> int:
+    return len(_STAGES) if fate.lost is None else _STAGES.index(fate.lost)
 
 
 def lacking(course: Course) -> int:

@@ -6,25 +6,39 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Final
 
+import msgspec
+
 from dradash.scheduling.structured.allocator import object_name
 from dradash.scheduling.structured.conjuncts import NOTHING, met, short
 from dradash.scheduling.structured.constraintfates import Course
 from dradash.scheduling.structured.devices import DeviceID
-from dradash.scheduling.structured.fates import Stage
+from dradash.scheduling.structured.fates import Fate, Stage
 from dradash.scheduling.structured.funnel import met_text
 from dradash.scheduling.structured.nodefunnel import NodeFunnel
 
 NAMED: Final = 4
 
+_STAGES: Final = tuple(Stage)
 
-def wants(owner: str, part: str, values: Counter[str], where: str, unusable: Counter[str]) -> str:
-    """values: of the devices that got as far as the selector; unusable: of those in pools that give none."""
+
+class Besides(msgspec.Struct, frozen=True):
+    """Devices that the selector did not refuse. unusable: of pools that give none; taken: that it takes, with what
+    refuses them later."""
+
+    unusable: Counter[str]
+    taken: Counter[tuple[str, str]]
+
+
+def wants(owner: str, part: str, values: Counter[str], where: str, more: Besides) -> str:
+    """values: of the devices that the selector refuses."""
     sentence = f"{owner} wants {short(part)}"
-    if values:
-        sentence += f"; {where} has {_told(values)}"
-    if unusable:
-        sentence += f"{', and' if values else f'; {where} has'} {_told(unusable)} in pools that cannot be used"
-    return sentence
+    has = [_told(values)] if values else []
+    if more.unusable:
+        has.append(f"{_told(more.unusable)} in pools that cannot be used")
+    if more.taken:
+        taken = [f"{value} ({count}{why and f': {why}'})" for (value, why), count in more.taken.most_common()]
+        has.append(f"these that it takes: {listing(taken)}")
+    return f"{sentence}; {where} has {', and '.join(has)}" if has else sentence
 
 
 def _told(values: Counter[str]) -> str:
@@ -36,25 +50,34 @@ def listing(names: list[str]) -> str:
     return ", ".join(names[:NAMED]) + more
 
 
-def in_unusable_pools(funnels: Iterable[tuple[NodeFunnel, int]], claim: str, request: str, part: str) -> Counter[str]:
-    """What a request's selector would meet in pools that cannot be used. Each funnel with its number of nodes.
+def besides(funnels: Iterable[tuple[NodeFunnel, int]], claim: str, request: str, part: str, stage: Stage) -> Besides:
+    """What a request's selector meets, or would meet, on devices that it does not refuse.
 
-    part: as `short` gives it. Devices that have nothing of what it reads are left out.
+    Each funnel with its number of nodes. part: as `short` gives it, of a selector of this stage. Devices of unusable
+    pools that have nothing of what it reads are left out.
     """
-    values: Counter[str] = Counter()
+    more = Besides(Counter(), Counter())
     shared: set[DeviceID] = set()
     for funnel, nodes in funnels:
         for course in _courses(funnel, claim, request):
             whole = next((f.part for f in course.fates if f.part and short(f.part) == part), part)
             for fate in course.fates:
-                if fate.lost is not Stage.POOL or fate.id in shared:
+                is_unusable = fate.lost is Stage.POOL
+                if not (is_unusable or _passes(fate, stage)) or fate.id in shared:
                     continue
                 if not fate.seen.is_local:
                     shared.add(fate.id)
+                count = nodes if fate.seen.is_local else 1
                 read = met(whole, fate.seen.candidate)
-                if any(one.value != NOTHING for one in read):
-                    values[met_text(read)] += nodes if fate.seen.is_local else 1
-    return values
+                if not is_unusable:
+                    more.taken[met_text(read), fate.why] += count
+                elif any(one.value != NOTHING for one in read):
+                    more.unusable[met_text(read)] += count
+    return more
+
+
+def _passes(fate: Fate, stage: Stage) -> bool:
+    return fate.lost is None or _STAGES.index(fate.lost) > _STAGES.index(stage)
 
 
 def _courses(funnel: NodeFunnel, claim: str, request: str) -> Iterable[Course]:

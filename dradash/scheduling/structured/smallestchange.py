@@ -7,20 +7,22 @@ from collections.abc import Callable, Collection, Iterator
 from itertools import combinations, islice
 from typing import Final
 
-import msgspec
 from msgspec.structs import replace
 
-from dradash.kinds.deviceclaim import ALL, DeviceToleration, ResourceClaim
+from dradash.kinds.deviceclaim import ALL, DeviceToleration
 from dradash.kinds.resourceslice import DeviceTaint
+from dradash.scheduling.structured.advised import About, Hint, Option
 from dradash.scheduling.structured.allocator import object_name
+from dradash.scheduling.structured.capacityhints import capacity_options
+from dradash.scheduling.structured.claimhints import compete, over_limit
 from dradash.scheduling.structured.conjuncts import short
 from dradash.scheduling.structured.constraintfates import Course
 from dradash.scheduling.structured.devices import DeviceID
 from dradash.scheduling.structured.fates import Fate, Stage, untolerated, untolerated_taints
-from dradash.scheduling.structured.funnel import Holders, Told, met_text
+from dradash.scheduling.structured.funnel import Holders, met_text
 from dradash.scheduling.structured.nodefunnel import NodeFunnel, lacking
 from dradash.scheduling.structured.pools import PoolID
-from dradash.scheduling.structured.selectorwants import NAMED, in_unusable_pools, listing, wants
+from dradash.scheduling.structured.selectorwants import NAMED, besides, listing, wants
 from dradash.scheduling.structured.trial import (
     Change,
     Trials,
@@ -39,31 +41,6 @@ _FACTS: Final = ("devices", "class")  # nothing that could be tried
 PodsOf = Callable[[str], tuple[str, ...]]  # claim key -> keys of the pods that use it
 
 
-class Hint(Told, frozen=True):
-    """kind: devices (too few), class, pool, free, tolerate, constraint, selector, together (the requests compete).
-
-    verified: the allocator finds a solution with it.
-    names: the taints, the class, the driver, the attribute or the part of the selector that it is about. node: "" for
-    the whole cluster.
-    """
-
-    kind: str
-    sentence: str
-    claim: str
-    request: str
-    node: str
-    verified: bool
-    names: tuple[str, ...] = ()
-    devices: tuple[str, ...] = ()
-    claims: tuple[str, ...] = ()
-    pods: tuple[str, ...] = ()
-
-
-class _Option(msgspec.Struct, frozen=True):
-    hint: Hint
-    change: Change
-
-
 class Advice:
     """hints: those that are right; `everywhere`: the sentence names the node. unread: classes that are malformed."""
 
@@ -75,8 +52,10 @@ class Advice:
 
     def on(self, funnel: NodeFunnel) -> list[Hint]:
         """The verified ones first; where no single one helps, those that help together, else none but facts."""
+        if over := over_limit(funnel, everywhere=self._everywhere):
+            return over
         found: list[Hint] = []
-        first: list[_Option] = []
+        first: list[Option] = []
         short = funnel.short()
         together = [] if short else [(i, c) for i, courses in enumerate(funnel.courses) for c in courses]
         for place, course in short or together:
@@ -88,15 +67,15 @@ class Advice:
             return [replace(o.hint, verified=True) for o in first]
         if together:
             helps = {(h.kind, h.sentence): h for h in reversed(found) if h.verified}
-            found = [*reversed(helps.values()), _compete(funnel)]
+            found = [*reversed(helps.values()), compete(funnel)]
         return sorted(found, key=lambda h: not h.verified)
 
-    def _tried(self, funnel: NodeFunnel, option: _Option) -> Hint:
+    def _tried(self, funnel: NodeFunnel, option: Option) -> Hint:
         if option.hint.verified or option.hint.kind in _FACTS:
             return option.hint
         return replace(option.hint, verified=self._trials.fits(funnel, option.change))
 
-    def _help_together(self, funnel: NodeFunnel, options: list[_Option]) -> bool:
+    def _help_together(self, funnel: NodeFunnel, options: list[Option]) -> bool:
         """Only changes of devices can be joined; changes of claims would overwrite each other."""
         if any(o.change.claims is not None or o.change.classes is not None for o in options):
             return False
@@ -104,12 +83,13 @@ class Advice:
         repaired = frozenset(p for o in options for p in o.change.repaired)
         return self._trials.fits(funnel, Change(freed=freed, repaired=repaired))
 
-    def _kinds(self, funnel: NodeFunnel, place: int, course: Course) -> Iterator[list[_Option]]:
-        about = _About(funnel, place, course, self._where(funnel))
+    def _kinds(self, funnel: NodeFunnel, place: int, course: Course) -> Iterator[list[Option]]:
+        about = About(funnel, place, course, self._where(funnel))
         yield self._devices(about)
         yield self._class(about)
         yield self._pools(about)
         yield self._free(about)
+        yield capacity_options(about)[:OF_A_KIND]
         yield self._tolerate(about)
         yield self._constraints(about)
         yield self._selectors(about, Stage.REQUEST)
@@ -120,7 +100,7 @@ class Advice:
 
     # --- the kinds ---------------------------------------------------------------------------------------------------
 
-    def _devices(self, about: _About) -> list[_Option]:
+    def _devices(self, about: About) -> list[Option]:
         """Too few, whatever is changed."""
         seen, needed, name = len(about.course.fates), about.course.needed, about.funnel.node.name
         if seen and seen >= needed:
@@ -128,14 +108,14 @@ class Advice:
         sentence = f"{needed} devices are asked for, and {name} sees {seen}"
         if not seen:
             sentence = f"no ResourceSlice has devices for {name}"
-        return [_Option(about.hint("devices", sentence), Change())]
+        return [Option(about.hint("devices", sentence), Change())]
 
-    def _class(self, about: _About) -> list[_Option]:
+    def _class(self, about: About) -> list[Option]:
         name = about.course.request.class_name
         if name in self._trials.classes:
             return []
         return [
-            _Option(
+            Option(
                 about.hint(
                     "class", f"class {name} {'cannot be read' if name in self._unread else 'is missing'}", names=(name,)
                 ),
@@ -143,7 +123,7 @@ class Advice:
             )
         ]
 
-    def _pools(self, about: _About) -> list[_Option]:
+    def _pools(self, about: About) -> list[Option]:
         """Pools that are incomplete here, taken for complete as they are."""
         incomplete = {p.id for p in about.funnel.sight.pools if p.is_incomplete} if about.funnel.sight else set()
         options = []
@@ -152,15 +132,17 @@ class Advice:
             pool = PoolID(id_.driver, id_.pool)
             if pool in incomplete:
                 hint = about.hint("pool", why, names=(id_.driver,), devices=tuple(f.id for f in fates[:NAMED]))
-                options.append(_Option(hint, Change(repaired=frozenset((pool,)))))
+                options.append(Option(hint, Change(repaired=frozenset((pool,)))))
         return options[:OF_A_KIND]
 
-    def _free(self, about: _About) -> list[_Option]:
+    def _free(self, about: About) -> list[Option]:
         """As few devices as possible. Verified at once: which ones help is found by trying."""
         blockers = dict.fromkeys(b for f in about.course.fates if f.lost is Stage.FREE for b in f.blockers)
         names = list(blockers)[:FREED]
-        least = lacking(about.course) if about.course.request.mode != ALL else len(blockers)
-        for count in range(max(1, least), min(len(names), least + MORE) + 1):
+        if not names:
+            return []
+        least = max(1, lacking(about.course)) if about.course.request.mode != ALL else len(blockers)
+        for count in range(least, min(len(names), least + MORE) + 1):
             tried = list(islice(combinations(names, count), COMBINATIONS))
             helps = [c for c in tried if self._trials.fits(about.funnel, Change(freed=frozenset(c)))]
             if helps:
@@ -168,15 +150,15 @@ class Advice:
         if len(names) < least:
             return []
         some = names[:least]
-        return [_Option(self._free_hint(about, some, len(some), verified=False), Change(freed=frozenset(some)))]
+        return [Option(self._free_hint(about, some, len(some), verified=False), Change(freed=frozenset(some)))]
 
     def _freeing(
-        self, about: _About, helps: list[tuple[DeviceID, ...]], names: list[DeviceID], count: int, *, is_any: bool
-    ) -> _Option:
+        self, about: About, helps: list[tuple[DeviceID, ...]], names: list[DeviceID], count: int, *, is_any: bool
+    ) -> Option:
         among = names if is_any else [c[0] for c in helps] if count == 1 else list(helps[0])
-        return _Option(self._free_hint(about, among, count, verified=True), Change(freed=frozenset(helps[0])))
+        return Option(self._free_hint(about, among, count, verified=True), Change(freed=frozenset(helps[0])))
 
-    def _free_hint(self, about: _About, among: list[DeviceID], count: int, *, verified: bool) -> Hint:
+    def _free_hint(self, about: About, among: list[DeviceID], count: int, *, verified: bool) -> Hint:
         claims = tuple(dict.fromkeys(c for d in among for c in self._holders(d)))
         pods = tuple(dict.fromkeys(p for c in claims for p in self._pods_of(c)))
         which = listing([d.device for d in among])
@@ -186,7 +168,7 @@ class Advice:
         hint = about.hint("free", sentence, devices=tuple(among))
         return replace(hint, claims=claims, pods=pods, verified=verified)
 
-    def _tolerate(self, about: _About) -> list[_Option]:
+    def _tolerate(self, about: About) -> list[Option]:
         options = []
         for why, fates in about.lost(Stage.TAINTS).items():
             request = about.course.request
@@ -196,10 +178,10 @@ class Advice:
             sentence = f"tolerate {why} ({listing([d.device for d in devices])}{about.where})"
             names = untolerated(fates[0].seen.candidate, request)
             hint = about.hint("tolerate", sentence, names=names, devices=devices)
-            options.append(_Option(hint, Change(claims=about.with_claim(claim))))
+            options.append(Option(hint, Change(claims=about.with_claim(claim))))
         return options[:OF_A_KIND]
 
-    def _constraints(self, about: _About) -> list[_Option]:
+    def _constraints(self, about: About) -> list[Option]:
         lost = about.lost(Stage.CONSTRAINTS)
         is_short = not about.course.is_enough
         if is_short and not lost:
@@ -213,10 +195,10 @@ class Advice:
                 sentence = f"{word} {name} refuses{about.where}: {'; '.join(clashes) or 'in combination'}"
                 hint = about.hint("constraint", sentence, names=(name,))
                 changed = about.with_claim(without_constraint(about.claim, place))
-                options.append(_Option(hint, Change(claims=changed)))
+                options.append(Option(hint, Change(claims=changed)))
         return options[:OF_A_KIND]
 
-    def _selectors(self, about: _About, stage: Stage) -> list[_Option]:
+    def _selectors(self, about: About, stage: Stage) -> list[Option]:
         by_part: dict[str, list[Fate]] = {}
         for fate in about.course.fates:
             if fate.lost is stage and fate.part:
@@ -227,68 +209,19 @@ class Advice:
             values = Counter(met_text(f.met) for f in fates if f.met)
             owner = "selector" if stage is Stage.REQUEST else f"class {request.class_name}"
             claim, name = object_name(about.claim), short(part)
-            unusable = in_unusable_pools([(about.funnel, 1)], claim, request.full_name, name)
-            sentence = wants(owner, part, values, f"node {about.funnel.node.name}", unusable)
+            more = besides([(about.funnel, 1)], claim, request.full_name, name, stage)
+            sentence = wants(owner, part, values, f"node {about.funnel.node.name}", more)
             hint = about.hint("selector", sentence, names=(name,))
-            options.append(_Option(hint, self._less(about, stage, part)))
+            options.append(Option(hint, self._less(about, stage, part)))
         return options
 
-    def _less(self, about: _About, stage: Stage, part: str) -> Change:
+    def _less(self, about: About, stage: Stage, part: str) -> Change:
         request = about.course.request
         if stage is Stage.REQUEST:
             return Change(claims=about.with_claim(with_selectors_less(about.claim, request, part)))
         known = self._trials.classes[request.class_name]
         less = replace(known, spec=replace(known.spec, selectors=selectors_less(known.spec.selectors, part)))
         return Change(classes={**self._trials.classes, request.class_name: less})
-
-
-def _compete(funnel: NodeFunnel) -> Hint:
-    """Each request finds enough devices, and not all of them together do."""
-    every = [c for courses in funnel.courses for c in courses]
-    left = {f.id for c in every for f in c.left}
-    needed = sum(
-        min(c.needed for c in courses if c.group == group)
-        for courses in funnel.courses
-        for group in {c.group for c in courses}
-    )
-    sentence = "each request finds enough devices alone; together they do not (constraints, capacity or counters)"
-    if needed > len(left):
-        sentence = f"each request finds enough devices alone; together they need {needed}, and {len(left)} are left"
-    return Hint(kind="together", sentence=sentence, claim="", request="", node=funnel.node.name, verified=False)
-
-
-class _About:
-    """One request that has too few devices on a node."""
-
-    def __init__(self, funnel: NodeFunnel, place: int, course: Course, where: str) -> None:
-        self.funnel, self.course, self.where = funnel, course, where
-        self.claim: ResourceClaim = funnel.claims[place]
-        self._place = place
-
-    def hint(
-        self, kind: str, sentence: str, *, names: tuple[str, ...] = (), devices: tuple[DeviceID, ...] = ()
-    ) -> Hint:
-        return Hint(
-            kind=kind,
-            sentence=sentence,
-            claim=object_name(self.claim),
-            request=self.course.request.full_name,
-            node=self.funnel.node.name,
-            verified=False,
-            names=names,
-            devices=tuple(map(str, devices)),
-        )
-
-    def lost(self, stage: Stage) -> dict[str, list[Fate]]:
-        """Reason -> devices, the most frequent first."""
-        found: dict[str, list[Fate]] = {}
-        for fate in self.course.fates:
-            if fate.lost is stage:
-                found.setdefault(fate.why, []).append(fate)
-        return dict(sorted(found.items(), key=lambda item: -len(item[1])))
-
-    def with_claim(self, claim: ResourceClaim) -> tuple[ResourceClaim, ...]:
-        return tuple(claim if i == self._place else c for i, c in enumerate(self.funnel.claims))
 
 
 def _toleration(taint: DeviceTaint) -> DeviceToleration:

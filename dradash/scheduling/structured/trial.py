@@ -9,6 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from dradash.kinds.deviceclaim import (
+    CapacityRequirements,
     CelSelector,
     DeviceClaim,
     DeviceRequest,
@@ -113,6 +114,16 @@ def selectors_less(selectors: tuple[DeviceSelector, ...], part: str) -> tuple[De
         s if s.cel is None else replace(s, cel=CelSelector(expression=without(s.cel.expression, part)))
         for s in selectors
     )
+
+
+def with_capacity(claim: ResourceClaim, request: Request, name: str, amount: str | None) -> ResourceClaim:
+    """amount: asked for of the capacity, None for not asking for it."""
+
+    def asked(given: Any) -> dict[str, Any]:
+        others = {k: v for k, v in (given.capacity.requests if given.capacity else {}).items() if k != name}
+        return {"capacity": CapacityRequirements(requests=others if amount is None else {**others, name: amount})}
+
+    return _with_request(claim, request, asked)
 
 
 def without_constraint(claim: ResourceClaim, place: int) -> ResourceClaim:

@@ -8,10 +8,10 @@ from typing import Final
 import msgspec
 
 from dradash.kinds.deviceclaim import ResourceClaim
+from dradash.scheduling.structured.advised import Hint
 from dradash.scheduling.structured.devicereport import DeviceReport, NodesAlike
 from dradash.scheduling.structured.funnel import FunnelStage, Loss, LostDevice, RequestFunnel
 from dradash.scheduling.structured.requests import requests_of
-from dradash.scheduling.structured.smallestchange import Hint
 from dradash.web.presenters.query import Query
 from dradash.web.presenters.words import Chip, bench_href, claim_href, device_class_href, device_href, plural, pod_href
 
@@ -22,10 +22,12 @@ KINDS: Final[Mapping[str, str]] = {
     "class": "question",
     "pool": "chip",
     "free": "box",
+    "capacity": "gear",
     "tolerate": "lock",
     "constraint": "stop",
     "selector": "pen",
     "together": "turns",
+    "limit": "stop",
 }
 NO_SELECTORS: Final[Mapping[tuple[str, str], str]] = {}
 _ENDS: Final = "such a device ends the attempt, whatever other nodes have"
