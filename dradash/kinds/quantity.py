@@ -173,9 +173,13 @@ def _canonical(quantity: Quantity) -> str:
     return f"{number}e{scale}" if scale else str(number)
 
 
+def decoded(text: str) -> Quantity:
+    """The quantity in an object (UnmarshalJSON): with white space around it or not. Raises InvalidQuantity."""
+    return parse(text.strip())
+
+
 def parse(text: str) -> Quantity:
-    """ParseQuantity of the trimmed text. Raises InvalidQuantity."""
-    text = text.strip()
+    """ParseQuantity: white space is no part of a quantity. Raises InvalidQuantity."""
     if text == "0":
         return Quantity(0, 0, Format.DECIMAL_SI, text)
     match = _SHAPE.fullmatch(text) if 0 < len(text) <= _MAX_LENGTH else None

@@ -63,6 +63,20 @@ def matches(expression: str, device: Device = DEVICE) -> bool:
         'timestamp("2024-02-29T23:00:00Z") + duration("90m") == timestamp("2024-03-01T00:30:00Z")',
         "-7 / 2 == -3 && -7 % 2 == -1",
         "!device.allowMultipleAllocations",
+        r'!isQuantity(" 1") && !isQuantity("1 ") && !isQuantity("1Gi\n") && isQuantity("1Gi")',
+        'cel.bind(d, device, d.driver == "gpu.example.com" && d.attributes["gpu.example.com"].model == "a100")',
+        'cel.bind(d, device, d.attributes["gpu.example.com"].healthy)',
+        'cel.bind(d, device, has(d.driver) && has( d . capacity ) && !has(d.attributes["gpu.example.com"].x))',
+        'cel.bind(d, device, d.capacity["gpu.example.com"].memory.isLessThan(quantity("41Gi")))',
+        '"\u00e9" == "\u00e9" && [device].all(d, d . driver == "gpu.example.com" && !d.allowMultipleAllocations)',
+        '[device].map(d, d.attributes["gpu.example.com"].model) == ["a100"]',
+        '[device, device][1].?driver.orValue("") == "gpu.example.com"',
+        '{"a": device}.transformMap(k, v, v.driver) == {"a": "gpu.example.com"}',
+        'device.?driver.orValue("") == "gpu.example.com"',
+        'device.?attributes["gpu.example.com"].?model.hasValue()',
+        '!device.?attributes["gpu.example.com"].?nothing.hasValue()',
+        "device == device && device in [device]",
+        'cel.bind(device, {"driver": 1}, device.driver == 1)',
         "1 < 2.0 && type(1) == int",
     ],
 )
@@ -81,6 +95,8 @@ def test_an_expression_matches(expression: str) -> None:
         (f"9223372036854775807 + {MINE}.index > 0", "integer overflow"),
         (f"{MINE}.model", "could not be converted to bool"),
         ("optional.none().value() == 1", "optional.none() dereference"),
+        (r'quantity("1Gi\n").isInteger()', "quantities must match the regular expression"),
+        ('quantity(" 1").isInteger()', "quantities must match the regular expression"),
         ("[1, 2][5] == 1", "index out of range: 5"),
     ],
 )
@@ -99,6 +115,14 @@ def test_an_expression_fails_on_the_device(expression: str, message: str) -> Non
         '"a" == 1',
         "device.nothing == 1",
         'device["driver"] == "x"',
+        "device",
+        "size(device) == 4",
+        "device == {}",
+        "device.all(k, true)",
+        '"driver" in device',
+        "cel.bind(d, device, d.driver == 1)",
+        'cel.bind(d, device, d.capacity["gpu.example.com"].memory == "40Gi")',
+        'cel.bind(d, device, d.driver__() == "gpu.example.com")',
         f'{MINE}.driverVersion > semver("1.0.0")',
         f"{MINE}.model.noSuchFunction()",
         '[1, "a"].size() == 2',
@@ -112,6 +136,27 @@ def test_an_expression_fails_on_the_device(expression: str, message: str) -> Non
 def test_an_expression_does_not_compile(expression: str) -> None:
     with pytest.raises(CompileError):
         compile_selector(expression)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "has(device.nothing)",
+        "cel.bind(d, device, d.nothing == 1)",
+        "device.?nothing.hasValue()",
+        "[device].all(d, d.x)",
+    ],
+)
+def test_a_device_has_four_fields_whatever_it_is_called(expression: str) -> None:
+    with pytest.raises(CompileError, match=r"undefined field '(nothing|x)'"):
+        compile_selector(expression)
+
+
+def test_a_field_that_a_device_has_not_does_not_compile() -> None:
+    with pytest.raises(
+        CompileError, match=r"1:16: found no matching overload for '_==_' applied to '\(null_type, int\)'"
+    ):
+        compile_selector("device.nothing == 1")
 
 
 def test_an_attribute_of_unknown_type_breaks_every_selector() -> None:

@@ -44,6 +44,10 @@ READS: Final = {
     f'device.capacity["{DRIVER}"].memory.compareTo(quantity("40Gi")) >= 0': {MEMORY},
     f'device.capacity["{DRIVER}"].memory.isGreaterThan(quantity("1Gi")) && {MINE}.index == 1': {MEMORY, INDEX},
     f'[{MINE}.index].exists(x, x == 1) && {{"a": {MINE}.model}}.a == "a100"': {MODEL, INDEX},
+    f'cel.bind(d, device, d.attributes["{DRIVER}"].model == "a100")': {Read("attributes"), Read("capacity")},
+    f'[device].all(d, d.driver == "{DRIVER}" && has(d.capacity))': {Read("attributes"), Read("capacity")},
+    f'device.?attributes["{DRIVER}"].?model.orValue("") == "a100"': {MODEL},
+    f'device.?capacity["{DRIVER}"].?memory.hasValue() && device.?driver.hasValue()': {MEMORY},
     'device.attributes["other.example.com"].rack == "r1"': {Read("attributes", "other.example.com", "rack")},
 }
 

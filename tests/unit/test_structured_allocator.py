@@ -12,6 +12,7 @@ from dradash.kinds.node import Node
 from dradash.kinds.registry import decode
 from dradash.kinds.resourceslice import ResourceSlice
 from dradash.scheduling.structured import allocator as al
+from dradash.scheduling.structured import search, shortcuts
 from dradash.scheduling.structured.allocator import Allocator, SearchCut
 from dradash.scheduling.structured.cel import Selector
 from dradash.scheduling.structured.claimwrites import held
@@ -296,3 +297,76 @@ def test_counting_says_nothing_where_the_search_may_end_with_an_error() -> None:
     several = [claim(request("one", 6), request("two", 6), request("three", selectors=[raises]))]
     with pytest.raises(SearchCut):
         allocate(several, parts(24, 11))
+
+
+NUMA = {"requests": ["rest"], "matchAttribute": "gpu.example.com/numa"}
+REFUSED = "cannot add device gpu.example.com/pool/{} because a claim constraint would not be satisfied"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "refused"),
+    [
+        ([claim(request("one"), request("rest", allocationMode="All"), constraints=[NUMA])], "a"),
+        (
+            [
+                claim(request("one"), name="other"),
+                claim(request("rest", allocationMode="All"), constraints=[NUMA]),
+            ],
+            "a",
+        ),
+        (
+            [
+                claim(
+                    request("one"),
+                    {
+                        "name": "rest",
+                        "firstAvailable": [{"name": "sub", "deviceClassName": "gpu", "allocationMode": "All"}],
+                    },
+                    constraints=[NUMA],
+                )
+            ],
+            "a",
+        ),
+        ([claim(request("two", 2), request("rest", allocationMode="All"), constraints=[NUMA])], "a"),
+    ],
+    ids=["one request", "two claims", "an alternative", "two of three"],
+)
+def test_all_devices_that_a_constraint_refuses_are_an_error_once_the_first_of_them_is_free(
+    wanted: list[Raw], refused: str
+) -> None:
+    """The first device is in use with the first choice for the request before: no error. With the second it is free."""
+    with pytest.raises(AllocationError, match=REFUSED.format(refused)) as ended:
+        allocate(wanted, [pool(device("a"), device("b"), device("c"))])
+    assert not ended.value.on_node
+
+
+def test_all_devices_behind_a_request_are_no_error_where_no_constraint_is_about_them() -> None:
+    wanted = claim(request("one"), request("rest", allocationMode="All"), constraints=[NUMA | {"requests": ["one"]}])
+    devices = [device(f"d{i}", attributes={"numa": {"int": 0}}) for i in range(4)]
+    assert allocate([wanted], [pool(*devices)]) is None
+
+
+def test_a_selector_that_fails_is_met_though_too_many_results_cut_the_look_at_the_others_short(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With `a` for the first claim the second turns back at `c`, before it asks about `b`; with `b` about `a`."""
+    for module in (search, shortcuts):
+        monkeypatch.setattr(module, "MAX_RESULTS", 2)
+    monkeypatch.setattr(al, "MAX_RESULTS", 2)
+
+    def of(expression: str) -> list[Raw]:
+        return [{"cel": {"expression": f'device.attributes["{DRIVER}"].{expression}'}}]
+
+    first = claim(request("one", selectors=of('model == "m"')))
+    one_each = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1}
+    none = {"deviceClassName": "gpu", "allocationMode": "All", "selectors": [{"cel": {"expression": "false"}}]}
+    either = [{"name": "big", **one_each, "selectors": of('model == "w"')}, {"name": "small", **none}]
+    second = claim(
+        {"name": "w", "firstAvailable": either}, request("x", selectors=of("ok")), request("y"), name="second"
+    )
+    devices = [
+        device(name, model, attributes={"model": {"string": model}} | ({} if name == "a" else {"ok": {"bool": True}}))
+        for name, model in (("w", "w"), ("a", "m"), ("c", "c"), ("b", "m"))
+    ]
+    with pytest.raises(AllocationError, match="no such key: ok"):
+        allocate([first, second], [pool(*devices)])

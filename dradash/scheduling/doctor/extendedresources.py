@@ -47,7 +47,7 @@ def _offers(node: Node, resource: str) -> bool:
     """The kubelet keeps a resource at 0 when its device plugin is gone."""
     text = node.status.capacity.get(resource)
     try:
-        return text is not None and not quantities.parse(str(text)).is_zero
+        return text is not None and not quantities.decoded(str(text)).is_zero
     except InvalidQuantity:
         return False
 

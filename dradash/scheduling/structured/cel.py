@@ -8,12 +8,14 @@ with defaults, stops a macro after 10,000 steps and does not count cost (docs/up
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache, lru_cache
 from typing import Any, Final
 
 from cel_expr_python import cel
 from cel_expr_python.ext.ext_bindings import ExtBindings
 from cel_expr_python.ext.ext_optional import ExtOptional
+from msgspec.structs import replace
 
 from dradash.kinds import quantity as quantities
 from dradash.kinds import semver
@@ -22,7 +24,15 @@ from dradash.kinds.resourceslice import Device, DeviceAttribute
 from dradash.kinds.semver import InvalidVersion
 from dradash.scheduling.structured import celtree
 from dradash.scheduling.structured.celchecks import check
-from dradash.scheduling.structured.celdeclarations import ABSTRACT, ELEMENTS, REPLACED, SIGNATURES
+from dradash.scheduling.structured.celdeclarations import (
+    ABSTRACT,
+    DEVICE,
+    DEVICE_SIGNATURES,
+    ELEMENTS,
+    REPLACED,
+    SIGNATURES,
+)
+from dradash.scheduling.structured.celdevice import LOOSE, is_a_value, with_fields, with_functions
 from dradash.scheduling.structured.celeval import program
 from dradash.scheduling.structured.celframe import Frame, Program
 from dradash.scheduling.structured.celmacros import expanded
@@ -80,14 +90,30 @@ def compile_anew(expression: str) -> Selector | CompileError:
     """What nobody keeps: for expressions that people type, which must not push out those of the cluster."""
     if len(expression) > _MAX_LENGTH:
         return CompileError(f"the expression is longer than {_MAX_LENGTH} characters")
-    environment = _environment()
     try:
-        checked = environment.compile(expanded(expression))
-        tree = celtree.read(checked.serialize())
-        check(tree, REGEX)
+        text = expanded(expression)
+        tree = _value_tree(text) if is_a_value(text) else _tree(text)
         return Selector(expression, program(tree.root), tree)
     except (CelError, RuntimeError, ValueError, RecursionError) as error:
         return CompileError(f"compilation failed: {error}")
+
+
+def _tree(text: str) -> celtree.Tree:
+    # Any value of the bare `device` is refused by the checks; its fields are variables of their own.
+    tree = celtree.read(_environment("map<string,null>").compile(text).serialize())
+    check(tree, REGEX)
+    return tree
+
+
+def _value_tree(text: str) -> celtree.Tree:
+    """Of an expression that has `device` itself as a value somewhere."""
+    try:
+        loose = celtree.read(_environment(f"map<{','.join(LOOSE)}>").compile(text).serialize())
+    except RuntimeError as error:
+        raise CelError(str(error).replace(f"map({', '.join(LOOSE)})", DEVICE)) from error
+    tree = celtree.read(_environment(DEVICE).compile(with_functions(text, loose)).serialize())
+    check(tree, REGEX, device_is_value=True)
+    return replace(tree, root=with_fields(tree.root))
 
 
 def compile_selector(expression: str) -> Selector:
@@ -108,7 +134,7 @@ def variables(driver: str, device: Device) -> dict[str, Any]:
     for name, held in device.capacity.items():
         domain, id_ = _split(name, driver)
         try:
-            amount = quantities.parse(str(held.value))
+            amount = quantities.decoded(str(held.value))
         except InvalidQuantity as error:
             raise RuntimeFault(f"capacity {name}: {error}") from error
         capacity.setdefault(domain, []).append((id_, amount))
@@ -209,12 +235,12 @@ def _matcher() -> Any:
 
 
 @cache
-def _environment() -> Any:
+def _environment(device: str) -> Any:
+    """device: its type where it is no name before a field."""
     text, boolean = cel.Type.STRING, cel.Type.BOOL
     return cel.NewEnv(
         variables={
-            # Any value of the bare `device` is refused by the checks; its fields are variables of their own.
-            "device": cel.Type.Map(text, cel.Type.NULL),
+            "device": _type(device),
             "device.driver": text,
             "device.attributes": cel.Type.Map(text, cel.Type.Map(text, _type("any"))),
             "device.capacity": cel.Type.Map(text, cel.Type.Map(text, _type("kubernetes.Quantity"))),
@@ -222,13 +248,13 @@ def _environment() -> Any:
         },
         config=cel.NewEnvConfigFromYaml(_CONFIG),
         extensions=[ExtBindings(), ExtOptional()],
-        functions=_functions(),
+        functions=_functions((*SIGNATURES, *DEVICE_SIGNATURES) if device == DEVICE else SIGNATURES),
     )
 
 
-def _functions() -> list[Any]:
+def _functions(signatures: Iterable[str]) -> list[Any]:
     overloads: dict[str, list[Any]] = {}
-    for signature in SIGNATURES:
+    for signature in signatures:
         result, _, call = signature.partition(" ")
         name, _, parameters = call.rstrip(")").partition("(")
         kinds = _arguments(parameters)

@@ -31,14 +31,15 @@ class Refused(CelError):
     """The expression compiles but is not accepted."""
 
 
-def check(tree: Tree, regex: Regex) -> None:
-    """Raises Refused."""
+def check(tree: Tree, regex: Regex, *, device_is_value: bool = False) -> None:
+    """device_is_value: it has a type of its own (celdevice). Raises Refused."""
     result = tree.types.get(tree.root.id, "dyn")
     if result not in ("bool", "any"):
         raise Refused(f"must evaluate to bool or the unknown type, not {result}")
     formatted: set[int] = set()  # the arguments of format may be mixed
     for node in nodes(tree.root):
-        _check_device(node)
+        if not device_is_value:
+            _check_device(node)
         if isinstance(node, Call):
             _check_literals(node, regex)
             _check_format(node, tree)

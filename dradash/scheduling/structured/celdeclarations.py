@@ -17,7 +17,8 @@ IP: Final = "net.IP"
 CIDR: Final = "net.CIDR"
 FORMAT: Final = "kubernetes.NamedFormat"
 PAIR: Final = "dradash.Pair"
-ABSTRACT: Final = (QUANTITY, SEMVER, URL, IP, CIDR, FORMAT, PAIR)
+DEVICE: Final = "kubernetes.DRADevice"
+ABSTRACT: Final = (QUANTITY, SEMVER, URL, IP, CIDR, FORMAT, PAIR, DEVICE)
 
 ELEMENTS: Final = ("bool", "int", "uint", "double", "string", "bytes", "timestamp", "duration", "list", "map")
 
@@ -143,6 +144,18 @@ list .sorted__(list<{PAIR}>)
 map .map__(list<{PAIR}>)
 map .merged__(list<map>)
 """
+
+DEVICE_FIELDS: Final = {
+    "driver": "string",
+    "attributes": "map<string,map<string,any>>",
+    "capacity": f"map<string,map<string,{QUANTITY}>>",
+    "allowMultipleAllocations": "bool",
+}
+# Where `device` is a value (celdevice).
+DEVICE_SIGNATURES: Final = (
+    *(f"{result} .{field}__({DEVICE})" for field, result in DEVICE_FIELDS.items()),
+    *(f"list<{result}> .{field}_one__({DEVICE})" for field, result in DEVICE_FIELDS.items()),
+)
 
 SIGNATURES: Final = (
     *(line for line in _TEXT.splitlines() if line),

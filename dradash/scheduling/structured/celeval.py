@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from dradash.scheduling.structured.celcost import LONG_LIST, cost_of
+from dradash.scheduling.structured.celdeclarations import DEVICE_FIELDS
 from dradash.scheduling.structured.celframe import Frame, Program
 from dradash.scheduling.structured.celfunctions import FUNCTIONS
 from dradash.scheduling.structured.celoperators import SPECIAL, find
@@ -66,6 +67,8 @@ def _ident(name: str) -> Program:
             if isinstance(value, EvalError):
                 raise value
             return value
+        if name == "device":
+            return CelMap([(field, frame.variables[f"device.{field}"]) for field in DEVICE_FIELDS])
         if name in _TYPES:
             return TypeOf(name)
         raise EvalError(f"no such attribute(s): {name}")

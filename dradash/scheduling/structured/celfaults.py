@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from dradash.scheduling.structured.celdevice import is_a_value
 from dradash.scheduling.structured.celmacros import expanded
 
 MOST: Final = 10
@@ -28,7 +29,7 @@ def wrongs(expression: str, text: str) -> tuple[Wrong, ...]:
     """The errors in the words of a CompileError about the expression; the first ten."""
     told = _FRAME.sub("", text)
     # The place is one in the text without the macros that are rewritten: then it is none in what was typed.
-    known = expanded(expression) == expression
+    known = expanded(expression) == expression and not is_a_value(expression)
     found = []
     places = list(_PLACE.finditer(told))
     ends = [place.start() for place in places[1:]] + [len(told)]

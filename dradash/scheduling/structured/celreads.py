@@ -24,6 +24,11 @@ def reads(tree: Tree) -> frozenset[Read]:
 
 
 def _reads(node: Node) -> Iterator[Read]:
+    if isinstance(node, Ident) and node.name == "device":
+        yield from map(Read, _MAPS.values())  # it may be used for anything
+        return
+    if _field(node) in ("driver", "allowMultipleAllocations"):
+        return  # every expression is taken to read them
     seen = _value(node)
     if seen is not None:
         yield seen
@@ -34,6 +39,8 @@ def _reads(node: Node) -> Iterator[Read]:
 
 def _value(node: Node) -> Read | None:
     """What the node takes from the device, if it is such a place itself."""
+    if (field := _field(node)) in _MAPS.values():
+        return Read(field)
     match node:
         case Ident(name=name) if name in _MAPS:
             return Read(_MAPS[name])
@@ -44,6 +51,16 @@ def _value(node: Node) -> Read | None:
         case Call(function="@in", target=None, args=(Const(value=str(key)), whole)):
             return _in(whole, key)
     return None
+
+
+def _field(node: Node) -> str:
+    """What is selected of the bare `device`."""
+    match node:
+        case Select(operand=Ident(name="device"), field=field):
+            return field
+        case Call(function="_?._", args=(Ident(name="device"), Const(value=str(field)))):
+            return field
+    return ""
 
 
 def _in(whole: Node, key: str) -> Read | None:

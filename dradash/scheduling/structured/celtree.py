@@ -73,6 +73,7 @@ class Tree(msgspec.Struct, frozen=True):
     root: Node
     types: dict[int, str]
     element_types: dict[int, str]  # of lists (elements) and maps (values)
+    map_types: dict[int, tuple[str, str]]  # of keys and values
     offsets: dict[int, int]
 
 
@@ -98,6 +99,7 @@ def read(wire: bytes) -> Tree:
         _node(_fields(root)),
         {i: _type_name(t) for i, t in types.items()},
         {i: _element_type(t) for i, t in types.items() if 6 in t or 7 in t},
+        {i: (_key_type(t), _element_type(t)) for i, t in types.items() if 7 in t},
         offsets,
     )
 
@@ -158,6 +160,11 @@ def _type_name(fields: Fields) -> str:
 
 def _element_type(fields: Fields) -> str:
     inner = _fields(fields[6][0]).get(1) if 6 in fields else _fields(fields[7][0]).get(2)
+    return _type_name(_fields(inner[0])) if inner else "dyn"
+
+
+def _key_type(fields: Fields) -> str:
+    inner = _fields(fields[7][0]).get(1)
     return _type_name(_fields(inner[0])) if inner else "dyn"
 
 

@@ -70,7 +70,7 @@ def _quantities(amounts: Raw) -> Raw:
 
 def _quantity(text: Any) -> Any:
     try:
-        return str(quantities.parse(str(text)))
+        return str(quantities.decoded(str(text)))
     except InvalidQuantity:
         return text
 

@@ -32,7 +32,7 @@ class DeviceID(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def _parsed(text: str) -> Quantity:
-    return quantities.parse(text)
+    return quantities.decoded(text)
 
 
 def amount(text: Any) -> Quantity:

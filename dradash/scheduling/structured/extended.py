@@ -59,7 +59,7 @@ def _amounts(container: Container) -> dict[str, Quantity]:
     amounts = {}
     for name, text in container.resources.requests.items():
         try:
-            amounts[name] = quantities.parse(str(text))
+            amounts[name] = quantities.decoded(str(text))
         except InvalidQuantity:
             continue  # the API server lets none through
     return amounts
@@ -188,7 +188,7 @@ def _with_requests(raw: Body) -> ResourceClaim:
 
 def _is_zero(text: str | int | float) -> bool:
     try:
-        return quantities.parse(str(text)).is_zero
+        return quantities.decoded(str(text)).is_zero
     except InvalidQuantity:
         return True
 

@@ -101,7 +101,7 @@ def _is_version(text: str) -> bool:
 @lru_cache(maxsize=4096)
 def _is_amount(text: str) -> bool:
     try:
-        quantities.parse(text)
+        quantities.decoded(text)
     except InvalidQuantity:
         return False
     return True

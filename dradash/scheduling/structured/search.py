@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final
 
 from dradash.kinds.deviceclaim import ALL, MAX_RESULTS, ResourceClaim
@@ -10,7 +9,6 @@ from dradash.scheduling.structured import capacity
 from dradash.scheduling.structured.allocation import Chosen
 from dradash.scheduling.structured.constraints import (
     Constraint,
-    DistinctAttribute,
     lookup_attribute,
     typed_value,
 )
@@ -27,6 +25,7 @@ from dradash.scheduling.structured.hopeless import is_hopeless
 from dradash.scheduling.structured.pools import Pool
 from dradash.scheduling.structured.requests import Candidate, RequestData, RequestKey, is_refused_by_taint
 from dradash.scheduling.structured.selection import Selection
+from dradash.scheduling.structured.shortcuts import alike_from, leaves_nothing_behind
 from dradash.scheduling.structured.wanted import Hopeless, SearchCut, TooManyResults, Wanted
 
 COUNTS_AFTER: Final = (300, 3_000, 30_000)  # steps after which it is counted whether there can be a solution
@@ -55,7 +54,9 @@ class Search:
             for item in pool.here
             for device in item.spec.devices
         ]
-        self._leaves_nothing_behind = _leaves_nothing_behind(self._candidates, constraints, data.values())
+        self._leaves_nothing_behind = leaves_nothing_behind(self._candidates, constraints, data.values())
+        # From this request on, (claim, request), devices that look alike may be exchanged.
+        self._alike_from = alike_from(data, constraints)
         self._attributes = sorted({c.attribute for of_claim in constraints for c in of_claim})
         self._signatures: dict[DeviceID, tuple[object, ...]] = {}
         self._data = data
@@ -161,7 +162,7 @@ class Search:
                 continue
             if self._go_on(wanted, taken, in_sub_request=in_sub_request, start=place + 1):
                 return True
-            if self._leaves_nothing_behind:
+            if self._leaves_nothing_behind and wanted[:2] >= self._alike_from:
                 failed.append(place)
         return False
 
@@ -293,18 +294,3 @@ class Search:
         elif device.consumes_counters:
             self._counters.give_back(taken.candidate)
         self.results[wanted.claim].pop()
-
-
-def _leaves_nothing_behind(
-    candidates: list[Candidate], constraints: list[list[Constraint]], data: Iterable[RequestData]
-) -> bool:
-    """Whether trying devices and giving them back restores everything, which upstream does not do for all of them.
-
-    Not so: distinctAttribute, counters, a shared device without capacity, and shared devices where all are asked for.
-    """
-    if any(isinstance(c, DistinctAttribute) for of_claim in constraints for c in of_claim):
-        return False
-    if any(c.device.consumes_counters for c in candidates):
-        return False
-    shared = [c for c in candidates if c.device.allow_multiple_allocations]
-    return not shared or (all(c.device.capacity for c in shared) and all(d.request.mode != ALL for d in data))
