@@ -8,21 +8,27 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 import msgspec
 
 from dradash.reader.alertlabels import DEVICES, KINDS_WITH_PAGES, POOLS, Found, Sought, named
 from dradash.reader.alertlists import Filters
+from dradash.reader.before import world_before
 from dradash.reader.current import Current
 from dradash.reader.follower import Follower
+from dradash.reader.unpublished import unpublished_since
+from dradash.reader.world import World
+from dradash.scheduling.structured.pools import PoolID
 from dradash.store.model import HistoryEntry, ReadModel
 from dradash.store.replica import Applied
 
 READ: Final = 2000  # objects whose history is read, once for each process: some 0.4 ms each
 STATES: Final = 40  # newest ones of each of them
 KEPT: Final = 20_000  # UIDs, and names
+OF_SLICES: Final = (DEVICES, POOLS)
 NAMESAKES: Final = 20  # of one name in several namespaces, those that went last
 JUST_BEFORE: Final = 0.01  # seconds
 FOREVER: Final = float("inf")
@@ -178,10 +184,10 @@ def look(here: Current, asked: Mapping[str, str], at: float | None = None) -> tu
     heard = here.follower.observations.drivers.names()
     with here.follower.world() as world:
         things = list(named(asked, world, heard))
-    if at is not None and {"device", "pool"} & set(asked) and not any(t.kind in (DEVICES, POOLS) for t in things):
-        then = here.past(max(at, here.model.history_start() or at))
-        with here.follower.world() as world:
+    if {"device", "pool"} & set(asked) and not any(t.kind in OF_SLICES for t in things):
+        with _when_published(here, asked, at) as then, here.follower.world() as world:
             things = list(named(asked, world, heard, then))
+        things = [_ended_of(here, t) if isinstance(t, Found) and t.kind in OF_SLICES else t for t in things]
     found: dict[tuple[str, str, Filters], Found] = {}
     missing: list[Sought] = []
     for thing in things:
@@ -191,6 +197,27 @@ def look(here: Current, asked: Mapping[str, str], at: float | None = None) -> tu
         elif isinstance(thing, Sought):
             missing.append(thing)
     return list(found.values()), missing
+
+
+@contextmanager
+def _when_published(here: Current, asked: Mapping[str, str], at: float | None) -> Iterator[World | None]:
+    """At the alert's time; without one, just before a pool or device that is wholly named was published no more."""
+    if at is not None:
+        yield here.past(max(at, here.model.history_start() or at))
+        return
+    pool = PoolID(asked.get("driver", ""), asked.get("pool", ""))
+    since = unpublished_since(here, pool, asked.get("device", ""), None) if pool.driver and pool.pool else None
+    if since is None:
+        yield None
+        return
+    with world_before(here, since, None) as (then, _):
+        yield then
+
+
+def _ended_of(here: Current, found: Found) -> Found:
+    driver, _, rest = found.key.partition("/")
+    pool, _, device = rest.rpartition("/") if found.kind == DEVICES else (rest, "", "")
+    return msgspec.structs.replace(found, gone=unpublished_since(here, PoolID(driver, pool), device, None) or 0.0)
 
 
 def _once(here: Current, sought: Sought, at: float | None) -> Found | None:
