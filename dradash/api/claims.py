@@ -15,6 +15,7 @@ from dradash.api.findings import FindingRow, about
 from dradash.api.schemas import Json, Ref, Shape, page, ref, time_of, url
 from dradash.kinds import deviceclaim
 from dradash.reader.before import world_before
+from dradash.reader.current import HISTORY_ENTRIES
 from dradash.reader.histories import claim_life
 from dradash.reader.world import World
 from dradash.scheduling.claimfacts import (
@@ -105,6 +106,7 @@ class ClaimDetail(Shape, frozen=True):
     """gone: when it was deleted; the rest is then its last known state. object: as the API server sent it.
 
     requests, devices: with structured parameters; devices are there once it is allocated.
+    historyComplete: false where more states are kept than the newest ones, of which the history is told.
     """
 
     claim: ClaimRow
@@ -115,6 +117,7 @@ class ClaimDetail(Shape, frozen=True):
     requests: tuple[RequestBody, ...]
     devices: tuple[ChosenDevice, ...]
     history: tuple[TurnBody, ...]
+    history_complete: bool
     findings: tuple[FindingRow, ...]
     object: Json
 
@@ -273,6 +276,7 @@ def detail(ask: Ask) -> Any:
         with world_before(ask.here, gone, ask.at) as (before, _):
             stands = _as_in(before, key, claim)
     item, row, users, chosen = stands
+    states = ask.history(KIND, key)
     found = ClaimDetail(
         claim=row,
         gone=time_of(gone),
@@ -281,7 +285,8 @@ def detail(ask: Ask) -> Any:
         pods=tuple(ref("pods", k) for k in users),
         requests=requests(claim) if isinstance(claim, deviceclaim.ResourceClaim) else (),
         devices=chosen,
-        history=_life(ask.history(KIND, key), BETWEEN.join(item.drivers)),
+        history=_life(states, BETWEEN.join(item.drivers)),
+        history_complete=len(states) < HISTORY_ENTRIES,
         findings=about(ask, KIND, key),
         object=msgspec.json.decode(raw),
     )

@@ -11,6 +11,7 @@ from dradash.api import params
 from dradash.api.asking import Ask
 from dradash.api.classitems import ClassItem, class_item, class_items, class_touched
 from dradash.api.endpoint import Endpoint, Listing, listed, projected
+from dradash.api.findings import FindingRow, about
 from dradash.api.schemas import Json, Shape, page, time_of, url
 from dradash.kinds.resourceclass import ResourceClass
 from dradash.reader.world import World
@@ -36,6 +37,7 @@ class ClassRow(Shape, frozen=True):
 class ClassDetail(Shape, frozen=True):
     resource_class: ClassRow
     gone: str | None
+    findings: tuple[FindingRow, ...]
     object: Json
 
 
@@ -84,9 +86,13 @@ def class_detail(ask: Ask) -> Any:
     with ask.world() as world:
         item = class_item(KIND, found.of, ask.tallies(world))
         row = class_row(item if found.gone else _with_nodes(item, world))
-    return projected(
-        ClassDetail(resource_class=row, gone=time_of(found.gone), object=msgspec.json.decode(found.raw)), ask
+    detail = ClassDetail(
+        resource_class=row,
+        gone=time_of(found.gone),
+        findings=about(ask, KIND, ask.key),
+        object=msgspec.json.decode(found.raw),
     )
+    return projected(detail, ask)
 
 
 def _nodes_moved(applied: Applied) -> bool:
@@ -122,5 +128,13 @@ ENDPOINTS: Final = (
         params.text("driver", "Only classes of this driver.", "gpu.example.com"),
         params.text("q", "Only classes whose name or driver contains this text.", "gpu"),
     ),
-    Endpoint("class", "/classes/{name}", "classes", "One class, also one that is gone", ClassDetail, class_detail),
+    Endpoint(
+        "class",
+        "/classes/{name}",
+        "classes",
+        "One class, also one that is gone",
+        ClassDetail,
+        class_detail,
+        varies="findings",
+    ),
 )

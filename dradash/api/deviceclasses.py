@@ -10,6 +10,7 @@ from dradash.api import params
 from dradash.api.asking import Ask
 from dradash.api.classitems import ClassItem, class_item, class_items, class_touched
 from dradash.api.endpoint import Endpoint, Listing, listed, projected
+from dradash.api.findings import FindingRow, about
 from dradash.api.schemas import Json, Shape, page, time_of, url
 from dradash.kinds.deviceclaim import ResourceClaim
 from dradash.kinds.deviceclass import DeviceClass
@@ -52,6 +53,7 @@ class DeviceClassRow(Shape, frozen=True):
 class DeviceClassDetail(Shape, frozen=True):
     device_class: DeviceClassRow
     gone: str | None
+    findings: tuple[FindingRow, ...]
     object: Json
 
 
@@ -88,9 +90,13 @@ def detail(ask: Ask) -> Any:
     found = ask.found(KIND)
     with ask.world() as world:
         row = row_of(class_item(KIND, found.of, ask.tallies(world)), world)
-    return projected(
-        DeviceClassDetail(device_class=row, gone=time_of(found.gone), object=msgspec.json.decode(found.raw)), ask
+    told = DeviceClassDetail(
+        device_class=row,
+        gone=time_of(found.gone),
+        findings=about(ask, KIND, ask.key),
+        object=msgspec.json.decode(found.raw),
     )
+    return projected(told, ask)
 
 
 def _devices_moved(applied: Applied) -> bool:
@@ -135,5 +141,6 @@ ENDPOINTS: Final = (
         "One DeviceClass, also one that is gone",
         DeviceClassDetail,
         detail,
+        varies="findings",
     ),
 )

@@ -12,6 +12,7 @@ import msgspec
 from dradash.api import params
 from dradash.api.asking import Ask
 from dradash.api.endpoint import Endpoint, Listing, listed, projected
+from dradash.api.findings import FindingRow, about
 from dradash.api.paging import Cursor, decode, encode
 from dradash.api.published import DRIVER, NAMED, Use, address, now_or_last, use
 from dradash.api.schemas import ROOT, Json, Ref, Rows, Shape, Total, ref
@@ -19,6 +20,7 @@ from dradash.kinds.devicetaintrule import RuleTaint
 from dradash.kinds.resourceslice import DeviceTaint
 from dradash.problems import BAD_CURSOR, Refusal
 from dradash.reader.world import World
+from dradash.scheduling.doctor import finding
 from dradash.scheduling.structured import ledger, ledgerpages
 from dradash.scheduling.structured.devices import DeviceID
 from dradash.scheduling.structured.ledger import PoolState, Published
@@ -81,6 +83,7 @@ class DeviceDetail(Shape, frozen=True):
     capacity: tuple[Use, ...]
     counters: tuple[Use, ...]
     object: Json | None
+    findings: tuple[FindingRow, ...] = ()
 
 
 def _wanted(ask: Ask) -> Wanted:
@@ -137,7 +140,8 @@ def device_detail(ask: Ask) -> Any:
     id_ = DeviceID(ask.where["driver"], ask.where["pool"], ask.where["device"])
     pool = PoolID(id_.driver, id_.pool)
     words = f"no slice publishes the device {id_}, now or in the history, and no claim holds it"
-    return projected(now_or_last(ask, pool, id_.device, partial(_device_detail, id_), words), ask)
+    found = now_or_last(ask, pool, id_.device, partial(_device_detail, id_), words)
+    return projected(msgspec.structs.replace(found, findings=about(ask, finding.DEVICES, str(id_))), ask)
 
 
 def _device_detail(id_: DeviceID, world: World) -> DeviceDetail | None:
@@ -228,5 +232,6 @@ ENDPOINTS: Final = (
         "One device, also one that is gone",
         DeviceDetail,
         device_detail,
+        varies="findings",
     ),
 )

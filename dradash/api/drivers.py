@@ -8,6 +8,7 @@ from typing import Any, Final
 from dradash.api import params
 from dradash.api.asking import Ask
 from dradash.api.endpoint import Endpoint, Listing, listed, projected
+from dradash.api.findings import FindingRow, about
 from dradash.api.paging import NEVER
 from dradash.api.published import address
 from dradash.api.schemas import ROOT, Ref, Shape, page, ref, time_of, url
@@ -16,7 +17,9 @@ from dradash.reader.debts import Debt as Owed
 from dradash.reader.devicedrivers import Report, reports_of
 from dradash.reader.drivers import DriverItem, device_claims_of, driver_item, driver_items
 from dradash.reader.world import World
+from dradash.scheduling.doctor import finding
 
+KIND: Final = finding.DRIVERS
 MOST: Final = 1000
 
 
@@ -89,6 +92,7 @@ class DriverDetail(Shape, frozen=True):
     debts: tuple[Debt, ...]
     refused: tuple[RefusedNode, ...]
     reports: tuple[DeviceReport, ...]
+    findings: tuple[FindingRow, ...]
 
 
 def _drivers(ask: Ask, world: World, keys: Iterable[str] | None) -> Iterator[DriverItem]:  # noqa: ARG001 - no watch
@@ -152,6 +156,7 @@ def driver_detail(ask: Ask) -> Any:
             RefusedNode(node=r.node, count=r.count, last=time_of(r.last.at), pod=r.last.pod) for r in refused
         ),
         reports=tuple(map(_report, reports[:MOST])),
+        findings=about(ask, KIND, name),
     )
     return projected(found, ask)
 
@@ -203,5 +208,5 @@ ENDPOINTS: Final = (
         params.text("q", "Only drivers whose name or class contains this text.", "gpu"),
         varies="time",
     ),
-    Endpoint("driver", "/drivers/{name}", "drivers", "One driver", DriverDetail, driver_detail, varies="time"),
+    Endpoint("driver", "/drivers/{name}", "drivers", "One driver", DriverDetail, driver_detail, varies="time findings"),
 )

@@ -70,8 +70,8 @@ class Listing(Generic[I]):
 class Endpoint:
     """path: behind /api/v1, with {names}. filters: parameters of its own.
 
-    varies: "" for answers that change with the revision alone; "findings", "time"; "now": an answer about the past
-    says what is known now.
+    varies: words for what else than the revision changes the answers: "findings", "time"; "now": an answer
+    about the past says what is known now.
     """
 
     name: str

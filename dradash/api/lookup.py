@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Final
 from urllib.parse import quote
 
+import msgspec
+
 from dradash.api import params
 from dradash.api.asking import Ask
-from dradash.api.endpoint import Endpoint
+from dradash.api.endpoint import Endpoint, projected
+from dradash.api.paging import page_of
 from dradash.api.schemas import ROOT, Rows, Shape, Total, page, time_of, url
 from dradash.problems import UNAVAILABLE, Refusal
 from dradash.reader import alertlabels, alertlists, departed
@@ -18,7 +22,8 @@ from dradash.reader.nearest import nearest
 from dradash.reader.world import World
 from dradash.store.model import StoreUnavailable
 
-MOST: Final = 100
+MOST: Final = 1000  # of what is gone, those that went last
+_FIRST: Final = 10_000.0  # rank of what is found by name: behind what labels name
 
 
 class Found(Shape, frozen=True):
@@ -38,15 +43,40 @@ class Found(Shape, frozen=True):
     page: str | None
 
 
+class _Ranked(msgspec.Struct, frozen=True):
+    """rank: place among what labels name, or that of the kind."""
+
+    rank: float
+    of: alertlabels.Found
+
+    @property
+    def identity(self) -> str:
+        return "\n".join((self.of.kind, self.of.key, *(f"{name}={value}" for name, value in self.of.filters)))
+
+
 def lookup(ask: Ask) -> Any:
-    found: dict[tuple[str, str, alertlists.Filters], alertlabels.Found] = {}
-    for one in _all(ask):
-        found.setdefault((one.kind, one.key, one.filters), one)
+    found: dict[str, _Ranked] = {}
+    labelled, named, is_all = _all(ask)
+    ranked = [_Ranked(float(i), one) for i, one in enumerate(labelled)]
+    for one in [*ranked, *(_Ranked(_FIRST + KINDS_WITH_PAGES.index(one.kind), one) for one in named)]:
+        found.setdefault(one.identity, one)
     with ask.here.follower.world() as world:
         revision, instance = world.revision, world.instance
-    rows = tuple(_row(one, ask.at, _shown(ask, one)) for one in list(found.values())[:MOST])
-    total = Total(count=len(found), exact=len(found) < MOST)
-    return Rows(items=rows, total=total, next=None, revision=revision, instance=instance)
+    rows, count, following = page_of(
+        found.values(),
+        lambda r: r.identity,
+        {"": lambda r: r.rank},
+        ask.params,
+        ask.question(Found.__name__),
+        ask.params.get("limit", params.ROWS),
+    )
+    return Rows(
+        items=tuple(projected(_row(r.of, ask.at, _shown(ask, r.of)), ask) for r in rows),
+        total=Total(count=count, exact=is_all),
+        next=following,
+        revision=revision,
+        instance=instance,
+    )
 
 
 def _shown(ask: Ask, found: alertlabels.Found | None) -> float | None:
@@ -56,18 +86,30 @@ def _shown(ask: Ask, found: alertlabels.Found | None) -> float | None:
         raise Refusal(UNAVAILABLE, f"the history cannot be read: {error}") from error
 
 
-def _all(ask: Ask) -> Iterator[alertlabels.Found]:
+def _all(ask: Ask) -> tuple[list[alertlabels.Found], list[alertlabels.Found], bool]:
+    """What labels name, the most telling first; what has the name or the text; and whether this is all of it."""
     asked = understood({name: value for name, value in ask.params.items() if name in NAMES})
-    name, text = ask.get("name"), ask.get("q")
+    name, text = ask.get("name"), ask.get("q").casefold()
+    labelled: list[alertlabels.Found] = []
     by_name = bool(name or text)
     if not by_name or set(asked) != {"namespace"}:
-        yield from departed.look(ask.here, asked, ask.at)[0]
-    if by_name:
-        for world in _worlds(ask):
-            rows = list(_by_name(world, asked.get("namespace", ""), name, text.casefold()))
-            yield from rows
-            if rows:
-                break
+        labelled = departed.look(ask.here, asked, ask.at)[0]
+    if not by_name:
+        return labelled, [], True
+    wanted = partial(_matches, asked.get("namespace", ""), name, text)
+    rows = next((rows for world in _worlds(ask) if (rows := _there(world, wanted))), [])
+    gone = ask.here.part(departed.Departed).names(ask.here.model, wanted)
+    if ask.at is not None and rows:  # as it was then: of these, what is gone by now
+        then = {(one.kind, one.key) for one in rows}
+        gone = [one for one in gone if one in then]
+    ended = {(one.kind, one.key): one for one in departed.gone_of(ask.here.model, gone[:MOST])}
+    rows = [ended.pop((one.kind, one.key), one) for one in rows]
+    return labelled, [*rows, *ended.values()], len(gone) <= MOST
+
+
+def _matches(namespace: str, name: str, text: str, kind: str, key: str) -> bool:  # noqa: ARG001 - of whatever kind
+    within, _, bare = key.rpartition("/")
+    return (not name or bare == name) and (not namespace or within == namespace) and text in key.casefold()
 
 
 def _worlds(ask: Ask) -> Iterator[World]:
@@ -80,15 +122,13 @@ def _worlds(ask: Ask) -> Iterator[World]:
             yield live
 
 
-def _by_name(world: World, namespace: str, name: str, text: str) -> Iterator[alertlabels.Found]:
-    count = 0
-    for kind in KINDS_WITH_PAGES:
-        for key, there in world.cluster.objects(kind).items():
-            if (name and there.name != name) or (namespace and there.namespace != namespace):
-                continue
-            if text in key.casefold() and count < MOST:
-                count += 1
-                yield alertlabels.Found(kind, key, there.uid)
+def _there(world: World, wanted: Callable[[str, str], bool]) -> list[alertlabels.Found]:
+    return [
+        alertlabels.Found(kind, key, there.uid)
+        for kind in KINDS_WITH_PAGES
+        for key, there in world.cluster.objects(kind).items()
+        if wanted(kind, key)
+    ]
 
 
 def _row(found: alertlabels.Found, asked: float | None, shown: float | None) -> Found:
@@ -143,7 +183,8 @@ _LABELS: Final = {
     "namespace": "Namespace of what is looked for; alone, it is found itself.",
     "dra_claim_namespace": "As `namespace`, of dcgm-exporter.",
     "exported_pod": "Name of a pod, where `pod` is the exporter's own.",
-    "pod": "Name of a pod, or NAMESPACE/NAME. Without a namespace it is found where it is the only one.",
+    "pod": "Name of a pod, or NAMESPACE/NAME. Without a namespace it is found where it is the only one, or where "
+    "there is none and it is the only one of those that are gone (and that were there at the alert's time).",
     "claim": "Name of a ResourceClaim, as of a pod.",
     "device": "Name of a device; without `driver` and `pool` it is found where it is the only one (on `node`, if "
     "given too).",
@@ -182,10 +223,11 @@ ENDPOINTS: Final = (
         lookup,
         (
             *(params.text(name, _told(name, ours), _EXAMPLES.get(name, "")) for name, ours in NAMES.items()),
-            params.text("name", "Name of an object of any kind.", "train"),
-            params.text("q", "Text that a key contains.", "train"),
+            params.text("name", "Name of an object of any kind, also of one that is gone.", "train"),
+            params.text("q", "Text that a key contains, also of what is gone.", "train"),
             params.ALERTS_AT,
         ),
+        row_type=Found,
         varies="now",
         past=False,
     ),

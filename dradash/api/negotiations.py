@@ -11,9 +11,11 @@ from dradash.api import params
 from dradash.api.asking import Ask
 from dradash.api.claims import TurnBody, turn
 from dradash.api.endpoint import Endpoint, Listing, listed, projected
+from dradash.api.findings import FindingRow, about
 from dradash.api.paging import NEVER
 from dradash.api.schemas import Json, Shape, page, time_of, url
 from dradash.reader.before import negotiated_until, world_before
+from dradash.reader.current import HISTORY_ENTRIES
 from dradash.reader.histories import seen_claims, seen_contexts
 from dradash.reader.talks import KIND, STATES, Talk, rules_broken, talk
 from dradash.reader.world import World
@@ -78,15 +80,18 @@ class RoundBody(Shape, frozen=True):
 class TalkDetail(Shape, frozen=True):
     """rounds: oldest first. unsuitable: by the pod's name for the claim. gone: when the context was deleted.
 
+    roundsComplete: false where more states are kept than the newest ones, of which the rounds are told.
     warnings: what is broken in it, as in `negotiation.broken`.
     """
 
     negotiation: TalkRow
     gone: str | None
     rounds: tuple[RoundBody, ...]
+    rounds_complete: bool
     warnings: tuple[str, ...]
     potential_nodes: tuple[str, ...]
     unsuitable: dict[str, tuple[str, ...]]
+    findings: tuple[FindingRow, ...]
     object: Json
 
 
@@ -207,29 +212,34 @@ def detail(ask: Ask) -> Any:
         with world_before(ask.here, over, ask.at) as (before, waits):
             item = talk(before, key, context, waits)
     row = row_of(item, gone or ask.now)
-    rounds = _rounds(ask, item, {n: c.key for n, c in item.claims.items() if c is not None}, gone)
+    rounds, is_all = _rounds(ask, item, {n: c.key for n, c in item.claims.items() if c is not None}, gone)
     found = TalkDetail(
         negotiation=row,
         gone=time_of(gone),
         rounds=rounds,
+        rounds_complete=is_all,
         warnings=tuple(b.text for b in row.broken),
         potential_nodes=context.spec.potential_nodes,
         unsuitable={s.name: s.unsuitable_nodes for s in context.status.resource_claims},
+        findings=about(ask, KIND, key),
         object=msgspec.json.decode(raw),
     )
     return projected(found, ask)
 
 
-def _rounds(ask: Ask, item: Talk, claims: Mapping[str, str], gone: float) -> tuple[RoundBody, ...]:
+def _rounds(ask: Ask, item: Talk, claims: Mapping[str, str], gone: float) -> tuple[tuple[RoundBody, ...], bool]:
+    """And whether they are told of all states that are kept."""
     owner = item.pod.uid if item.pod else next((r.uid for r in item.context.metadata.owner_references), "")
-    contexts = seen_contexts(ask.history(KIND, item.key), owner) or [SeenContext(0.0, item.context)]
-    states = {name: seen_claims(ask.history("resourceclaims", key)) for name, key in claims.items()}
-    histories = {name: [s for s in of if not gone or s.at <= gone] for name, of in states.items()}
+    talked = ask.history(KIND, item.key)
+    states = {name: ask.history("resourceclaims", key) for name, key in claims.items()}
+    contexts = seen_contexts(talked, owner) or [SeenContext(0.0, item.context)]
+    histories = {name: [s for s in seen_claims(of) if not gone or s.at <= gone] for name, of in states.items()}
     told = negotiate(contexts, histories, item.drivers)
-    return tuple(
+    rounds = tuple(
         RoundBody(number=r.number, started=time_of(r.started), turns=tuple(turn(t) for t in r.turns))
         for r in told.rounds
     )
+    return rounds, all(len(of) < HISTORY_ENTRIES for of in (talked, *states.values()))
 
 
 ENDPOINTS: Final = (
@@ -254,6 +264,6 @@ ENDPOINTS: Final = (
         "One negotiation, round by round",
         TalkDetail,
         detail,
-        varies="time",
+        varies="time findings",
     ),
 )

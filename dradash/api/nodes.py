@@ -11,6 +11,7 @@ from dradash.api import params
 from dradash.api.asking import Ask
 from dradash.api.devices import DeviceRow, device_row
 from dradash.api.endpoint import Endpoint, Listing, listed, projected
+from dradash.api.findings import FindingRow, about
 from dradash.api.nodetouched import touched
 from dradash.api.schemas import Json, Reason, Ref, Shape, page, reason, ref, time_of, url
 from dradash.kinds.node import Node
@@ -28,6 +29,8 @@ KIND: Final = "nodes"
 SCHEDULABLE: Final = "schedulable"
 CORDONED: Final = "cordoned"
 LISTED: Final = 1000
+FITS: Final = "fits"
+NOT_COMPARED: Final = "not compared"
 
 
 class TaintBody(Shape, frozen=True):
@@ -66,7 +69,7 @@ class PodHere(Shape, frozen=True):
 
 
 class NodeDetail(Shape, frozen=True):
-    """pods: the first ones; podsTotal: how many there are. gone: when it was deleted.
+    """pods: the first ones that `answer` and `q` leave; podsTotal: how many these leave. gone: when it was deleted.
 
     devices: of its own pools; those that reach it by a selector are not among them.
     """
@@ -79,6 +82,7 @@ class NodeDetail(Shape, frozen=True):
     devices_total: int
     pods: tuple[PodHere, ...]
     pods_total: int
+    findings: tuple[FindingRow, ...]
     object: Json
 
 
@@ -96,12 +100,16 @@ def _pending(world: World) -> Iterator[tuple[str, Verdict | None]]:
 
 
 def items(ask: Ask, world: World, keys: Iterable[str] | None) -> Iterator[Item]:
-    table, sets = world.cluster.nodes, class_sets(world.cluster)
-    nodes = _candidates(ask, world, sets)
+    table = world.cluster.nodes
+    nodes = _candidates(ask, world, class_sets(world.cluster))
     if keys is not None:
         nodes &= table.among(keys)
     text = ask.get("q").casefold()
-    members = [(s, n) for s, n in slots_of(nodes, table) if not text or text in n.name.casefold()]
+    yield from _facts(ask, world, [(s, n) for s, n in slots_of(nodes, table) if not text or text in n.name.casefold()])
+
+
+def _facts(ask: Ask, world: World, members: Sequence[tuple[int, Node]]) -> Iterator[Item]:
+    table, sets = world.cluster.nodes, class_sets(world.cluster)
     slots = [s for s, _ in members]
     fit, refuse = _counts(ask, world)
     fits, refuses = fit.of_all(slots), refuse.of_all(slots)
@@ -184,16 +192,18 @@ def detail(ask: Ask) -> Any:
     name, gone = ask.key, 0.0
     _prepare(ask, ())
     with ask.world() as world:
-        item = next(iter(items(ask, world, (name,))), None)
+        table = world.cluster.nodes
+        item = next(_facts(ask, world, list(slots_of(table.among((name,)), table))), None)
         raw = world.cluster.raw[KIND].get(name, b"{}")
-        here = sorted(world.cluster.places.here(item.node, world.cluster.nodes)) if item else []
+        here = sorted(world.cluster.places.here(item.node, table)) if item else []
         chosen = Found(world.cluster.inventory, Wanted(node=name))
         devices, total = tuple(device_row(one, s, world) for s, one in chosen.rows(0, LISTED)), chosen.count
-        bit, pending = world.cluster.nodes.named((name,)), list(_pending(world))
+        bit, pending = table.named((name,)), list(_pending(world))
     if item is None:
         node, entry = ask.last(KIND, name)
         item, raw, gone, pending = Item(node, (), 0, 0, 0, 0), entry.object, entry.at, []
     sets = ask.here.node_sets.get([g.nodes for _, v in pending for g in node_groups(v)])
+    pods = [p for p in (_pod_here(k, v, sets, bit) for k, v in sorted(pending, key=lambda p: p[0])) if _wanted(p, ask)]
     found = NodeDetail(
         node=row_of(item),
         gone=time_of(gone),
@@ -201,8 +211,9 @@ def detail(ask: Ask) -> Any:
         claims=tuple(ref("resourceclaims", k) for k in here[:LISTED]),
         devices=devices,
         devices_total=total,
-        pods=tuple(_pod_here(k, v, sets, bit) for k, v in sorted(pending, key=lambda p: p[0])[:LISTED]),
-        pods_total=len(pending),
+        pods=tuple(pods[:LISTED]),
+        pods_total=len(pods),
+        findings=about(ask, KIND, name),
         object=msgspec.json.decode(raw),
     )
     return projected(found, ask)
@@ -219,6 +230,31 @@ def _pod_here(key: str, verdict: Verdict | None, sets: dict[str, int], bit: int)
     )
 
 
+def _wanted(pod: PodHere, ask: Ask) -> bool:
+    answer, text = ask.get("answer"), ask.get("q").casefold()
+    if text and text not in pod.pod.casefold():
+        return False
+    if answer in ("", FITS, NOT_COMPARED):
+        return not answer or pod.fits is (True if answer == FITS else None)
+    return pod.reason is not None and answer in (pod.reason.code, pod.reason.text)
+
+
+def _answers() -> params.Param:
+    """As the page's, and codes."""
+    of_reason = params.reason(
+        "Only `pods` that get this answer here: fits; not compared; or why Filter refuses the node"
+    )
+    allowed = (FITS, NOT_COMPARED, *of_reason.allowed)
+    return msgspec.structs.replace(
+        of_reason,
+        name="answer",
+        schema={**of_reason.schema, "pattern": of_reason.schema["pattern"].replace("^(?:|", f"^(?:|{FITS}|", 1)},
+        read=lambda value: value if value == FITS else of_reason.read(value),
+        example=FITS,
+        allowed=allowed,
+    )
+
+
 ENDPOINTS: Final = (
     listed(
         "nodes",
@@ -231,5 +267,14 @@ ENDPOINTS: Final = (
         params.choice("state", "Only nodes in this state.", (SCHEDULABLE, CORDONED)),
         params.text("q", "Only nodes whose name contains this text.", "node-1"),
     ),
-    Endpoint("node", "/nodes/{name}", "nodes", "One node, also one that is gone", NodeDetail, detail),
+    Endpoint(
+        "node",
+        "/nodes/{name}",
+        "nodes",
+        "One node, also one that is gone",
+        NodeDetail,
+        detail,
+        (_answers(), params.text("q", "Only `pods` whose key contains this text.", "train")),
+        varies="findings",
+    ),
 )

@@ -26,13 +26,17 @@ KIND: Final = "pods"
 NOT_JUDGED: Final = "NotJudged"
 KEPT: Final = 20_000  # rows
 ANY: Final = "any"
+NO_CLAIM: Final = ("Missing", "Unreadable")  # states of verdict.ClaimRef in which it has no resource
 _TELL: Final = frozenset({KIND, VERDICTS})  # a verdict has all that a row tells of claims, classes and nodes
 _SETTLED: Final = (Outcome.BOUND, Outcome.TERMINATING)
 _ORDER: Final = {str(o): i for i, o in enumerate((*Outcome, NOT_JUDGED))}
 
 
 class PodClaim(Shape, frozen=True):
-    """An entry of spec.resourceClaims. claim: the ResourceClaim's name, "" while there is none."""
+    """An entry of spec.resourceClaims. claim: the ResourceClaim's name, "" while there is none.
+
+    url: null where there is no such claim.
+    """
 
     name: str
     claim: str
@@ -162,7 +166,7 @@ def _claims(item: Item) -> tuple[PodClaim, ...]:
             resource_class=c.resource_class,
             driver=c.driver,
             state=c.state,
-            url=url("resourceclaims", f"{namespace}/{c.claim}") if c.claim else None,
+            url=url("resourceclaims", f"{namespace}/{c.claim}") if c.claim and c.state not in NO_CLAIM else None,
         )
         for c in item.verdict.claims
     )

@@ -6,12 +6,16 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any, Final
 
+import msgspec
+
 from dradash.api import params
 from dradash.api.asking import Ask
 from dradash.api.endpoint import Endpoint, Listing, listed, projected
+from dradash.api.findings import FindingRow, about
 from dradash.api.published import DRIVER, NAMED, Use, address, now_or_last, use
 from dradash.api.schemas import ROOT, Ref, Shape, ref
 from dradash.reader.world import World
+from dradash.scheduling.doctor import finding
 from dradash.scheduling.structured import ledger
 from dradash.scheduling.structured.ledger import PoolState
 from dradash.scheduling.structured.pools import PoolID
@@ -54,6 +58,7 @@ class PoolDetail(Shape, frozen=True):
     counters: tuple[Use, ...]
     slices: tuple[Ref, ...]
     outdated: tuple[Ref, ...]
+    findings: tuple[FindingRow, ...] = ()
 
 
 def _pool_id(state: PoolState) -> tuple[str, str]:
@@ -93,7 +98,8 @@ def pool_row(state: PoolState, world: World) -> PoolRow:
 def pool_detail(ask: Ask) -> Any:
     id_ = PoolID(ask.where["driver"], ask.where["pool"])
     words = f"no slice is of the pool {id_}, now or in the history"
-    return projected(now_or_last(ask, id_, "", partial(_pool_detail, id_), words), ask)
+    found = now_or_last(ask, id_, "", partial(_pool_detail, id_), words)
+    return projected(msgspec.structs.replace(found, findings=about(ask, finding.POOLS, str(id_))), ask)
 
 
 def _pool_detail(id_: PoolID, world: World) -> PoolDetail | None:
@@ -136,5 +142,13 @@ ENDPOINTS: Final = (
         params.choice("state", "Only pools in this state.", _STATES),
         params.text("q", "Only pools whose name, or a node of which, contains this text.", "node-1"),
     ),
-    Endpoint("pool", "/pools/{driver}/{pool}", "devices", "One pool, also one that is gone", PoolDetail, pool_detail),
+    Endpoint(
+        "pool",
+        "/pools/{driver}/{pool}",
+        "devices",
+        "One pool, also one that is gone",
+        PoolDetail,
+        pool_detail,
+        varies="findings",
+    ),
 )

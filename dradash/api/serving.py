@@ -142,10 +142,10 @@ def etag(endpoint: Endpoint, ask: Ask, address: str, *, lines: bool) -> str:
         parts.append(revision)
         if endpoint.varies:
             parts.append(_PROCESS)
-        if endpoint.varies == "findings":
+        if "findings" in endpoint.varies:
             report = ask.here.doctor.report()
             parts += [report.generation, report.at > 0]
-        if endpoint.varies == "time" or "waiting" in ask.params:
+        if "time" in endpoint.varies or "waiting" in ask.params:
             parts.append(int(time.time() / OFTEN))
     return f'W/"{hashlib.blake2b(repr(parts).encode(), digest_size=12).hexdigest()}"'
 

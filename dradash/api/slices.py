@@ -10,6 +10,7 @@ import msgspec
 from dradash.api import params
 from dradash.api.asking import Ask
 from dradash.api.endpoint import Endpoint, Listing, listed, projected
+from dradash.api.findings import FindingRow, about
 from dradash.api.published import DRIVER, absent
 from dradash.api.schemas import Json, Shape, page, time_of, url
 from dradash.kinds.resourceslice import ResourceSlice
@@ -40,6 +41,7 @@ class SliceRow(Shape, frozen=True):
 class SliceDetail(Shape, frozen=True):
     slice: SliceRow
     gone: str | None
+    findings: tuple[FindingRow, ...]
     object: Json
 
 
@@ -83,7 +85,13 @@ def slice_detail(ask: Ask) -> Any:
     else:
         with ask.world() as world:
             row = slice_row(found.of, world)
-    return projected(SliceDetail(slice=row, gone=time_of(found.gone), object=msgspec.json.decode(found.raw)), ask)
+    told = SliceDetail(
+        slice=row,
+        gone=time_of(found.gone),
+        findings=about(ask, KIND, ask.key),
+        object=msgspec.json.decode(found.raw),
+    )
+    return projected(told, ask)
 
 
 def touched(ask: Ask, world: World, applied: Applied) -> Iterable[str]:  # noqa: ARG001 - as every resource's
@@ -123,5 +131,13 @@ ENDPOINTS: Final = (
         params.text("node", "Only slices of this node.", "node-1"),
         params.text("q", "Only slices whose name or pool contains this text.", "node-1"),
     ),
-    Endpoint("slice", "/slices/{name}", "devices", "One slice, also one that is gone", SliceDetail, slice_detail),
+    Endpoint(
+        "slice",
+        "/slices/{name}",
+        "devices",
+        "One slice, also one that is gone",
+        SliceDetail,
+        slice_detail,
+        varies="findings",
+    ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
@@ -10,9 +11,10 @@ import msgspec
 from dradash.api import params
 from dradash.api.asking import Ask
 from dradash.api.endpoint import Endpoint, Listing, listed, projected
-from dradash.api.pods import find
+from dradash.api.paging import Cursor, decode, encode
+from dradash.api.pods import Item, find
 from dradash.api.schemas import Actor, Reason, Rows, Shape, Total, actor, reason, reasons, time_of
-from dradash.problems import NOT_FOUND, Refusal
+from dradash.problems import BAD_CURSOR, NOT_FOUND, Refusal
 from dradash.reader.world import World
 from dradash.scheduling.effects import Effect
 from dradash.scheduling.verdict import Agreement, Choice, ClaimRef, HintNote, NodeGroup, Step, Verdict
@@ -203,22 +205,52 @@ NODES: Final = Listing(
 )
 
 
+_NEWEST: Final = "-at"
+SEARCHED: Final = 5000  # states that one answer looks through
+
+
 def history(ask: Ask) -> Any:
     """Newest first."""
     item, _ = find(ask)
     with ask.world() as world:
         revision, instance = world.revision, world.instance
-    entries = [e for h in reversed(ask.history(VERDICTS, item.key)) if (e := _entry(h, item.pod.uid)) is not None]
+    limit, question = ask.params.get("limit", params.ROWS), ask.question(VerdictEntry.__name__)
+    until, before = math.inf if ask.at is None else ask.at, math.inf
+    if text := ask.params.get("cursor"):
+        until, before = _place(decode(text, _NEWEST, question), until)
+    found, ended = _states(ask, item, until, before, limit)
+    rows = found[:limit]
+    behind = rows[-1][0] if len(found) > limit else ended
     return Rows(
-        items=tuple(entries),
-        total=Total(count=len(entries), exact=len(entries) < MOST),
-        next=None,
+        items=tuple(projected(entry, ask) for _, entry in rows),
+        total=Total(count=len(found), exact=behind is None and text is None),
+        next=encode(Cursor(_NEWEST, behind.at, str(behind.revision), question)) if behind is not None else None,
         revision=revision,
         instance=instance,
     )
 
 
-MOST: Final = 200  # reader.current.HISTORY_ENTRIES
+def _place(cursor: Cursor, until: float) -> tuple[float, float]:
+    """Behind which time and revision the page begins."""
+    if isinstance(cursor.key, str) or not cursor.identity.isdecimal():
+        raise Refusal(BAD_CURSOR, "this cursor was not handed out here")
+    return min(until, cursor.key), float(cursor.identity)
+
+
+def _states(
+    ask: Ask, item: Item, until: float, before: float, limit: int
+) -> tuple[list[tuple[HistoryEntry, VerdictEntry]], HistoryEntry | None]:
+    """At least one more than the limit, or all; else behind which state to search on (None: nothing is older)."""
+    size = limit + 2
+    while True:
+        read = ask.here.model.history(VERDICTS, item.key, 0.0, until, size)
+        older = [e for e in reversed(read) if e.revision < before]  # several may be of one time
+        found = [(e, told) for e in older if (told := _entry(e, item.pod.uid)) is not None]
+        if len(read) < size or len(found) > limit:
+            return found, None
+        if size >= SEARCHED:
+            return found, older[-1] if older else None
+        size = min(size * 4, SEARCHED)
 
 
 def _entry(entry: HistoryEntry, uid: str) -> VerdictEntry | None:
@@ -253,5 +285,13 @@ ENDPOINTS: Final = (
         params.flag("passes", "Only nodes that pass (1), or only those that do not (0)."),
         params.text("q", "Only nodes whose name contains this text.", "node-1"),
     ),
-    Endpoint("history", f"{_POD}/history", "pods", "The pod's verdicts, newest first", Rows[VerdictEntry], history),
+    Endpoint(
+        "history",
+        f"{_POD}/history",
+        "pods",
+        "The pod's verdicts, newest first, as far back as they are kept",
+        Rows[VerdictEntry],
+        history,
+        row_type=VerdictEntry,
+    ),
 )

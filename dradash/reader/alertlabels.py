@@ -91,11 +91,18 @@ _MOST: Final = 300  # characters of one value
 
 
 class Sought(msgspec.Struct, frozen=True):
-    """What there is none of now. label: as in the question; kind: "" any; key: what was looked for, of uid the UID."""
+    """What there is none of now. label: as in the question; kind: "" any; key: what was looked for, of uid the UID.
+
+    Of a namespaced kind it may be the name alone, where no namespace is known.
+    """
 
     label: str
     kind: str
     key: str
+
+    @property
+    def lacks_namespace(self) -> bool:
+        return self.label in _NAMESPACED and "/" not in self.key
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -195,7 +202,8 @@ def _sought(label: str, asked: Mapping[str, str], world: World) -> Iterator[Soug
         yield Sought(label, kind, f"{namespace}/{value}")
     else:
         keys = [k for k in world.cluster.raw[kind] if k.rpartition("/")[2] == value]
-        yield from (Sought(label, kind, key) for key in keys[:1] if len(keys) == 1)
+        if len(keys) <= 1:
+            yield Sought(label, kind, *(keys or [value]))
 
 
 def of_uid(uid: str, world: World) -> Found | None:

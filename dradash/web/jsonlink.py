@@ -37,7 +37,7 @@ _RULES: Final = (
     _Rule("/negotiations", "/negotiations", _same("namespace", "state", "driver", "q", "sort")),
     _Rule(_NAMED + "negotiations/(?P<name>[^/]+)", "/negotiations/{namespace}/{name}"),
     _Rule("/nodes", "/nodes", _same("label", "class", "state", "q", "sort")),
-    _Rule("/nodes/(?P<name>[^/]+)", "/nodes/{name}"),
+    _Rule("/nodes/(?P<name>[^/]+)", "/nodes/{name}", _same("answer", "q")),
     _Rule("/classes", "/classes", _same("driver", "q", "sort")),
     _Rule("/classes/(?P<name>[^/]+)", "/classes/{name}"),
     _Rule("/deviceclasses", "/deviceclasses", _same("q", "sort")),

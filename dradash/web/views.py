@@ -6,7 +6,7 @@ import re
 import time
 from functools import cache
 from typing import Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -21,9 +21,11 @@ from dradash.reader import current
 from dradash.reader.moment import understand
 from dradash.web.auth import SESSION_PROOF, SESSION_USER, proof, token_fits
 from dradash.web.carry import carry
-from dradash.web.fragments import Renderer
+from dradash.web.fragments import Fragment, Renderer
+from dradash.web.jsonlink import ROOT
 from dradash.web.pages.base import AT, WITH, Page, flat
 from dradash.web.pages.base import context as context_of
+from dradash.web.pages.findings import FINDINGS, ShowsFindings
 from dradash.web.pages.overview import OverviewPage
 from dradash.web.pages.pods import NodesPage
 
@@ -52,6 +54,8 @@ class PageView(View):
             "live": f"/live{request.path}?{query}{'&' if query else ''}_shape={fragment.shape}&_seen={fragment.seen}",
             "kept": [(k, v) for k, v in page.query.params if k not in (AT, WITH, "page")],
         }
+        if fragment.status in (400, 404):
+            context["json_href"] = _json_of_missing(page, fragment)
         if page.fixed and fragment.status != 503:
             context["live"] = ""  # what is over does not change: there is nothing to follow
         # Without its own blocks (loading, missing) the page has one block in the middle.
@@ -62,6 +66,15 @@ class PageView(View):
         if fragment.status == 503:
             response.headers["Retry-After"] = "2"
         return response
+
+
+def _json_of_missing(page: Page, fragment: Fragment) -> str:
+    """There is no resource of what there is not, only the findings that the page shows, if it shows any."""
+    told = any(b.id == FINDINGS and b.html.strip() for b in fragment.blocks)
+    if not told or not isinstance(page, ShowsFindings) or page.subject is None:
+        return ""
+    asked = {"about": "/".join(page.subject)} | ({AT: page.query.get(AT)} if page.at is not None else {})
+    return f"{ROOT}/findings?{urlencode(asked)}"
 
 
 def _go_to(request: HttpRequest, typed: str) -> HttpResponse:

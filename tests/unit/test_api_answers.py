@@ -349,6 +349,7 @@ def test_hostile_names_are_quoted_in_addresses_and_answers_are_never_html() -> N
         ("/pods?ns=ml&reason=x+y&sort=-fit&page=2&paused=1", "/pods?namespace=ml&amp;reason=x+y&amp;sort=-fit"),
         ("/claims?state=Reserved", "/claims?state=Reserved"),
         ("/doctor?severity=error&ns=ml", "/findings?severity=error&amp;namespace=ml"),
+        ("/nodes/node-1?answer=not+compared&q=new", "/nodes/node-1?answer=not+compared&amp;q=new"),
     ],
 )
 def test_the_link_carries_the_pages_filters(page: str, there: str) -> None:

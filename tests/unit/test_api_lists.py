@@ -290,3 +290,132 @@ def test_changes_are_paged_by_revision_back_to_the_first(many: Scene) -> None:
         cursor = f"&cursor={page['next']}"
     assert seen == sorted(set(seen), reverse=True)
     assert seen == [c["revision"] for c in get("/changes?limit=1000")["items"]]
+
+
+# --- what had an end before ------------------------------------------------------------------------------------------
+
+
+def _whole(path: str, limit: int) -> list[Any]:
+    rows: list[Any] = []
+    cursor = ""
+    while True:
+        page = get(f"{path}limit={limit}{cursor}")
+        assert len(page["items"]) <= limit
+        rows += page["items"]
+        if page["next"] is None:
+            return rows
+        cursor = f"&cursor={page['next']}"
+
+
+@pytest.fixture
+def long_lived() -> Iterator[Scene]:
+    """A pod whose verdict has changed 240 times, ten of them at one time."""
+    made = Scene(*build.nodes(2), build.resource_class(), build.pod("p", "ml", claims={"c": "c"}))
+    for i in range(239):
+        made.put(build.claim("c", "ml"), type_="DELETED" if i % 2 else "ADDED")
+        if 100 <= i < 110:
+            made.now -= 1.0
+    made.look()
+    current.use(made.web)
+    yield made
+    current.use(None)
+
+
+HISTORY = "/pods/ml/p/history"
+
+
+@pytest.mark.usefixtures("long_lived")
+def test_a_pods_history_is_read_to_its_first_state() -> None:
+    rows = _whole(f"{HISTORY}?", 50)
+    revisions = [r["revision"] for r in rows]
+    assert len(rows) == 240
+    assert revisions == sorted(set(revisions), reverse=True)
+    assert rows == get(f"{HISTORY}?limit=1000")["items"] == _whole(f"{HISTORY}?", 7)
+
+
+@pytest.mark.usefixtures("long_lived")
+def test_a_history_says_whether_it_has_more() -> None:
+    assert get(f"{HISTORY}?limit=1000")["total"] == {"count": 240, "exact": True}
+    page = get(HISTORY)
+    assert len(page["items"]) == 100
+    assert page["total"]["exact"] is False
+    assert page["total"]["count"] > 100
+    assert list(get(f"{HISTORY}?limit=1&fields=at")["items"][0]) == ["at"]
+
+
+def test_a_history_of_a_past_moment_is_paged_too(long_lived: Scene) -> None:
+    whole = get(f"{HISTORY}?limit=1000")["items"]
+    at = whole[60]["at"]
+    assert _whole(f"{HISTORY}?at={at}&", 30) == [r for r in whole if r["at"] <= at]
+    assert long_lived.now > 0
+
+
+def test_a_history_looks_behind_states_of_an_earlier_pod(long_lived: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dradash.api.verdicts.SEARCHED", 20)
+    assert len(_whole(f"{HISTORY}?", 10)) == 240
+    long_lived.delete(build.pod("p", "ml", claims={"c": "c"}))
+    long_lived.put(build.pod("p", "ml", uid="second", claims={"c": "c"}))
+    long_lived.look()
+    rows = _whole(f"{HISTORY}?", 10)
+    assert len(rows) == 1
+
+
+@pytest.mark.usefixtures("many")
+def test_a_search_goes_on_from_page_to_page_and_from_kind_to_kind(many: Scene) -> None:
+    many.put(*(build.claim(f"pod-{i}", "ml") for i in range(3)))
+    many.look()
+    first = get("/lookup?q=pod-&limit=10")
+    assert (first["total"], bool(first["next"])) == ({"count": 23, "exact": True}, True)
+    found = _whole("/lookup?q=pod-&", 10)
+    assert [f["kind"] for f in found] == ["pods"] * 20 + ["resourceclaims"] * 3
+    assert len({(f["kind"], f["key"]) for f in found}) == 23
+    assert len(get("/lookup?q=pod-")["items"]) == 23
+
+
+@pytest.mark.usefixtures("many")
+def test_what_labels_name_comes_first_on_the_first_page_of_a_search() -> None:
+    found = _whole("/lookup?q=pod-&node=node-1&pod=ml/pod-007&", 6)
+    assert [(f["kind"], f["key"]) for f in found[:3]] == [
+        ("pods", "ml/pod-007"),
+        ("nodes", "node-1"),
+        ("pods", "ml/pod-000"),
+    ]
+    assert len(found) == 21
+
+
+@pytest.mark.usefixtures("scene")
+@pytest.mark.parametrize(
+    ("query", "pods"),
+    [
+        ("", ["ml/new", "ml/train"]),
+        ("answer=fits", []),
+        ("answer=not%20compared", ["ml/new"]),
+        ("answer=ClassFilterExcluded", ["ml/train"]),
+        ("answer=ClaimInUse", []),
+        ("answer=excluded%20by%20resource%20class%20node%20filter", ["ml/train"]),
+        ("q=TRA", ["ml/train"]),
+        ("q=tra&answer=not%20compared", []),
+    ],
+)
+def test_the_pods_of_a_node_are_filtered_as_on_its_page(query: str, pods: list[str]) -> None:
+    node = get(f"/nodes/node-1?{query}")
+    assert ([p["pod"] for p in node["pods"]], node["podsTotal"]) == (pods, len(pods))
+
+
+@pytest.mark.usefixtures("scene")
+def test_an_answer_that_no_pod_can_get_is_refused_with_those_that_it_can() -> None:
+    assert [p["fits"] for p in get("/nodes/node-0?answer=fits")["pods"]] == [True]
+    refused = get("/nodes/node-1?answer=fit", 400)
+    assert {"fits", "not compared", "ClaimInUse"} <= set(refused["allowed"])
+
+
+def test_a_claim_and_a_negotiation_say_whether_their_story_is_told_of_all_states(long_lived: Scene) -> None:
+    claim = build.claim("long", "ml")
+    long_lived.put(claim, build.context(build.pod("p", "ml", claims={"c": "c"}), potential=["node-0"]))
+    long_lived.look()
+    assert get("/claims/ml/long")["historyComplete"] is True
+    assert get("/negotiations/ml/p")["roundsComplete"] is False  # of the claim's 239 states
+    for i in range(200):
+        long_lived.put(build.claim("long", "ml", labels={"i": str(i)}))
+    long_lived.look()
+    assert get("/claims/ml/long")["historyComplete"] is False

@@ -10,6 +10,9 @@ import pytest
 from channels.layers import channel_layers
 from django.test import Client
 
+from dradash.api.endpoint import names_of
+from dradash.api.endpoints import ENDPOINTS
+from dradash.api.schemas import url
 from dradash.reader import current, topics
 from dradash.reader.doctor import Doctor
 from dradash.reader.moment import show
@@ -402,3 +405,127 @@ async def test_a_finding_arrives_at_an_open_page_without_any_change(scene: Scene
         texts = await socket.receive()
     await socket.close()
     channel_layers.backends.clear()
+
+
+# --- what is named and does not exist, and the JSON ------------------------------------------------------------------
+
+MISSING = (
+    ("/classes/none", "resourceclasses/none", "class-missing"),
+    ("/ns/ml/claims/none", "resourceclaims/ml/none", "claim-missing"),
+)
+JSON = re.compile(r'<a href="([^"]*)" rel="alternate" type="application/json">')
+
+
+@pytest.fixture
+def lacking(scene: Scene) -> Scene:
+    scene.put(build.claim("wants", "ml", resource_class="none"))
+    scene.look()
+    scene.web.doctor.look(LATER)
+    return scene
+
+
+@pytest.mark.usefixtures("lacking")
+@pytest.mark.parametrize(("path", "about", "code"), MISSING)
+def test_the_page_of_what_is_missing_says_what_the_doctor_says_of_it(path: str, about: str, code: str) -> None:
+    page = get(path, 404)
+    assert "The doctor says" in page
+    (link,) = JSON.findall(page)
+    assert link == f"/api/v1/findings?about={about.replace('/', '%2F')}"
+    (row,) = Client().get(link).json()["items"]
+    assert (row["code"], row["objects"][0]["page"]) == (code, path)
+    assert row["title"] in page
+
+
+@pytest.mark.usefixtures("lacking")
+@pytest.mark.parametrize(("path", "about", "code"), MISSING)
+def test_what_exists_only_by_name_has_no_resource(path: str, about: str, code: str) -> None:
+    (row,) = Client().get(f"/api/v1/findings?code={code}").json()["items"]
+    named, *others = row["objects"]
+    assert (f"{named['kind']}/{named['key']}", named["url"], named["page"]) == (about, None, path)
+    assert others
+    assert [Client().get(o["url"]).status_code for o in others] == [200] * len(others)
+    assert Client().get(f"/api/v1/findings/{row['id']}").json()["finding"] == row
+    pod = Client().get("/api/v1/pods/ml/lost").json()
+    assert {o["url"] for f in pod["findings"] for o in f["objects"]} == {None, "/api/v1/pods/ml/lost"}
+    assert [(c["claim"], c["url"]) for c in pod["pod"]["claims"]] == [("none", None)]
+
+
+def test_what_is_missing_and_was_there_has_its_last_state(scene: Scene) -> None:
+    scene.delete(HELD)
+    scene.look()
+    scene.web.doctor.look(LATER)
+    rows = Client().get("/api/v1/findings?about=resourceclaims/ml/held").json()["items"]
+    (url,) = {o["url"] for r in rows for o in r["objects"] if o["kind"] == "resourceclaims"}
+    assert Client().get(url).json()["gone"] == show(scene.now)
+
+
+@pytest.mark.usefixtures("lacking")
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/classes/nobody",
+        "/deviceclasses/nobody",
+        "/nodes/nobody",
+        "/slices/nobody",
+        "/ns/ml/pods/nobody",
+        "/ns/ml/pods/nobody/nodes",
+        "/ns/ml/claims/nobody",
+        "/ns/ml/negotiations/nobody",
+        "/drivers/nobody",
+        "/pools/gpu.example.com/nobody",
+        "/devices/gpu.example.com/nobody/gpu-0",
+    ],
+)
+def test_what_nobody_names_has_neither_findings_nor_json(path: str) -> None:
+    page = get(path, 404)
+    assert re.search(r'id="findings"[^>]*>\s*</div>', page)
+    assert JSON.findall(page) == []
+
+
+@pytest.mark.parametrize("about", ["pods", "unheard/ml/x", "pods/"])
+def test_what_is_no_object_is_refused_with_an_example(scene: Scene, about: str) -> None:
+    scene.web.doctor.look(LATER)
+    response = Client().get("/api/v1/findings", {"about": about})
+    assert response.status_code == 400
+    assert "resourceclasses/gpu" in response.json()["detail"]
+
+
+def test_the_json_of_each_object_has_the_findings_of_its_page(lacking: Scene) -> None:
+    lacking.put(TALK, build.claim("wanted", "ml"))
+    lacking.put(build.context(TALK, potential=["other"], selected="node-0", unsuitable={"gpu": ["node-0"]}))
+    lacking.put(build.resource_class("tpu", suitable=build.with_labels(tpu="v4")))
+    lacking.look()
+    report = lacking.web.doctor.look(LATER)
+    kinds = set()
+    for (kind, key), found in report.by_object.items():
+        response = Client().get(url(kind, key) or "/")
+        if response.status_code == 200:
+            kinds.add(kind)
+            assert [f["id"] for f in response.json()["findings"]] == [f.id for f in found], (kind, key)
+    assert kinds == {"pods", "resourceclaims", "podschedulingcontexts", "nodes", "drivers", "resourceclasses"}
+
+
+def test_the_json_of_an_object_has_a_new_etag_when_the_doctor_finds_something(scene: Scene) -> None:
+    scene.put(TALK, build.claim("wanted", "ml"))
+    scene.put(build.context(TALK, potential=["other"], selected="node-0", unsuitable={"gpu": ["node-0"]}))
+    scene.look()
+    scene.web.doctor.look(scene.now)
+    paths = [
+        f"/api/v1{path.replace('/ns/ml/negotiations', '/negotiations/ml')}"
+        for path in TALKED_ABOUT
+        if "pods" not in path
+    ]
+    tags = {path: Client().get(path).headers["ETag"] for path in paths}
+    scene.web.doctor.look(scene.now + 60)
+    for path, tag in tags.items():
+        response = Client().get(path, headers={"If-None-Match": tag})
+        assert response.status_code == 200
+        assert response.json()["findings"], path
+
+
+def test_every_answer_that_has_findings_varies_with_them() -> None:
+    having = [e for e in ENDPOINTS if e.shape and "findings" in names_of(e.shape) and not e.is_list]
+    assert {e.name: "findings" in e.varies for e in having} == dict.fromkeys(
+        ["pod", "claim", "negotiation", "node", "class", "deviceclass", "slice", "pool", "device", "driver", "stats"],
+        True,
+    )

@@ -328,6 +328,7 @@ def test_a_history_that_cannot_be_read_is_not_taken_for_an_empty_one(
 
     with monkeypatch.context() as broken:
         broken.setattr(scene.model, "history", away)
+        broken.setattr(scene.model, "histories", away)
         assert "Redis is away" in refusal(503, uid="uid-ml-gone")
         assert "Redis is away" in refusal(503, namespace="ml", pod="gone")
         assert go(namespace="ml", pod="train") == "/ns/ml/pods/train"
@@ -420,3 +421,113 @@ def test_the_answer_about_a_past_moment_is_not_called_unchanged_when_the_object_
     scene.look()
     again = Client().get("/api/v1/lookup", address, headers={"If-None-Match": tag})
     assert again.json()["items"][0]["gone"] == show(scene.now)
+
+
+# --- what is gone, by name -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"namespace": "ml", "name": "gone"},
+        {"name": "gone"},
+        {"namespace": "ml", "q": "gon"},
+        {"q": "ml/gone"},
+        {"pod": "gone"},
+        {"pod": "gone", "at": AT},
+        {"name": "gone", "at": AT},
+        {"q": "gone", "namespace": "ml", "at": BEFORE},
+    ],
+    ids=lambda p: "&".join(f"{k}={v}" for k, v in p.items()),
+)
+def test_what_is_gone_is_found_by_its_name(scene: Scene, params: dict[str, str]) -> None:
+    (found,) = lookup(**params)
+    assert (found["kind"], found["key"], found["uid"]) == ("pods", "ml/gone", "uid-ml-gone")
+    assert found["gone"] == show(scene.now)
+    assert Client().get(found["url"]).json()["pod"]["name"] == "gone"
+    assert Client().get(found["page"]).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "params", [{"namespace": "web", "name": "gone"}, {"name": "gon"}, {"namespace": "ml", "q": "goner"}]
+)
+def test_what_is_gone_is_found_by_no_other_name(params: dict[str, str]) -> None:
+    assert lookup(**params) == []
+
+
+def test_what_is_there_comes_before_its_kinds_gone_and_is_not_told_twice(scene: Scene) -> None:
+    scene.delete(ONLY)
+    scene.put(build.pod("gone", "ml", uid="second", claims={"gpu": "c"}))
+    scene.look()
+    assert [(f["key"], f["uid"], bool(f["gone"])) for f in lookup(q="o", namespace="ml")] == [
+        ("ml/gone", "second", False)
+    ]
+    found = [(f["key"], bool(f["gone"])) for f in lookup(q="o") if f["kind"] == "pods"]
+    assert found == [("ml/gone", False), ("web/only", True)]
+
+
+def test_a_name_of_a_past_moment_says_that_it_is_gone_by_now(scene: Scene) -> None:
+    then = show(scene.now)
+    scene.now += 10
+    scene.delete(ONLY)
+    scene.look()
+    (found,) = lookup(name="only", at=then)
+    assert (found["gone"], found["at"]) == (show(scene.now), then)
+
+
+def test_a_gone_pods_name_alone_leads_to_it_where_no_other_had_it(scene: Scene) -> None:
+    assert go(pod="gone") == go(pod="gone", namespace="ml") == "/ns/ml/pods/gone"
+    namesake = build.pod("gone", "web", claims={"gpu": "c"})
+    scene.now += 10
+    scene.put(namesake)
+    scene.look()
+    assert go(pod="gone") == "/ns/web/pods/gone"
+    then = show(scene.now)
+    scene.delete(namesake)
+    scene.look()
+    assert "Without a namespace" in refusal(404, pod="gone")
+    assert go(pod="gone", at=AT) == f"/ns/ml/pods/gone?at={quote_plus(AT)}"
+    assert go(pod="gone", at=then) == f"/ns/web/pods/gone?at={quote_plus(then)}"
+    assert [f["key"] for f in lookup(pod="gone", at=then)] == ["web/gone"]
+
+
+def test_a_gone_claims_name_alone_leads_to_it(scene: Scene) -> None:
+    scene.put(build.claim("short", "ml"))
+    scene.delete(build.claim("short", "ml"))
+    scene.look()
+    assert go(claim="short") == "/ns/ml/claims/short"
+
+
+def test_names_are_found_that_went_before_this_process_began(scene: Scene) -> None:
+    scene.delete(ONLY)
+    scene.web = current.build(scene.model)
+    scene.look()
+    current.use(scene.web)
+    assert [f["key"] for f in lookup(q="o") if f["gone"]] == ["ml/gone", "web/only"]
+    scene.put(build.claim("also", "web"))
+    scene.delete(build.claim("also", "web"))
+    scene.look()
+    assert [f["key"] for f in lookup(q="also")] == ["web/also"]
+
+
+def test_of_many_gone_names_the_last_are_kept(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(departed, "KEPT", 2)
+    scene.delete(TWIN)
+    scene.look()
+    lookup(name="gone")
+    scene.delete(ONLY)
+    scene.look()
+    assert lookup(name="gone") == []
+    assert [f["key"] for name in ("train", "only") for f in lookup(name=name, namespace="web")] == [
+        "web/train",
+        "web/only",
+    ]
+
+
+def test_gone_ones_beyond_what_is_read_are_said_to_be_left_out(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dradash.api.lookup.MOST", 1)
+    assert Client().get("/api/v1/lookup?q=gone").json()["total"] == {"count": 1, "exact": True}
+    scene.delete(build.claim("c", "ml"), TWIN)
+    scene.look()
+    answer = Client().get("/api/v1/lookup?q=e").json()
+    assert answer["total"]["exact"] is False

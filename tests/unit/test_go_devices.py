@@ -124,7 +124,7 @@ def test_a_device_that_is_not_published_any_more_is_found_at_the_alerts_time(sce
     assert address == f"/devices/{DRIVER}/old/old-0?at={quote(then, safe='')}"
     assert Client().get(address).status_code == 200
     assert lookup(**labels, at=then)[0]["page"] == address
-    assert go(**labels) == f"/drivers/{DRIVER}"
+    assert go(**labels) == f"/devices/{DRIVER}/old/old-0"
     assert go(pool="old", at=then) == f"/pools/{DRIVER}/old?at={quote(then, safe='')}"
 
 
@@ -141,3 +141,25 @@ def test_a_resource_without_a_past_is_given_no_moment(scene: Scene) -> None:
     (found,) = lookup(page="about", at=show(scene.now))
     assert (found["kind"], found["key"], found["url"]) == ("health", "", "/api/v1/health")
     assert found["page"] == f"/about?at={quote(show(scene.now), safe='')}"
+
+
+@pytest.mark.parametrize(
+    ("labels", "path"),
+    [
+        ({"driver": DRIVER, "pool": "old", "device": "old-0", "node": "node-0"}, f"/devices/{DRIVER}/old/old-0"),
+        ({"driver": DRIVER, "pool": "old", "node": "node-0"}, f"/pools/{DRIVER}/old"),
+    ],
+)
+def test_what_no_slice_publishes_any_more_is_found_without_a_moment_too(
+    scene: Scene, labels: dict[str, str], path: str
+) -> None:
+    then = show(scene.now)
+    scene.now += 100
+    scene.delete(GONE)
+    scene.look()
+    assert go(**labels) == path
+    for at in ({}, {"at": then}):
+        found = lookup(**labels, **at)[0]
+        assert (found["gone"], found["page"].partition("?")[0]) == (show(scene.now), path)
+        assert Client().get(found["url"]).status_code == 200
+    assert lookup(driver=DRIVER, pool="never", device="old-0")[0]["kind"] == "drivers"

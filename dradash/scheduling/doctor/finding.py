@@ -54,6 +54,12 @@ class Finding(msgspec.Struct, frozen=True):
     driver: str = ""
 
 
+def subject(about: str) -> tuple[str, str] | None:
+    """Kind (plural, DRIVERS, POOLS or DEVICES) and key out of "KIND/KEY"; None where it names none."""
+    kind, _, key = about.partition("/")
+    return (kind, key) if key and (kind in KINDS or kind in (DRIVERS, POOLS, DEVICES)) else None
+
+
 def finding_id(code: str, about: Ref, *identity: str) -> str:
     """about: the object. identity: its UID (kind and key when it has none), and what tells two findings on it apart.
 

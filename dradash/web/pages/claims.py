@@ -8,8 +8,8 @@ from dradash.reader import current, topics
 from dradash.reader.before import world_before
 from dradash.reader.trails import CLAIM, marks_of
 from dradash.web.fragments import Part, Row
-from dradash.web.pages.base import ObjectPage, Page
-from dradash.web.pages.findings import ShowsFindings
+from dradash.web.pages.base import Page
+from dradash.web.pages.findings import ExaminedPage
 from dradash.web.presenters import claim, claims, lines
 
 
@@ -34,7 +34,7 @@ class ClaimsPage(Page):
 CLAIM_BLOCKS: Final = ("headline", "requests", "allocation", "users", "history", "object")
 
 
-class ClaimPage(ShowsFindings, ObjectPage):
+class ClaimPage(ExaminedPage):
     template = "claim/page.html"
     section = "claims"
     kind = "resourceclaims"
@@ -54,4 +54,4 @@ class ClaimPage(ShowsFindings, ObjectPage):
         view = claim.present(facts, history)
         headline, *blocks = [Part(n, f"claim/_{n}.html", view) for n in CLAIM_BLOCKS]
         course = Part("course", "_course.html", lines.claim_course(marks_of(CLAIM, history), self.now()))
-        return self.object_key, [headline, self.findings_about(self.kind, self.object_key), course, *blocks], 200
+        return self.object_key, [headline, self.findings_about(*self.subject), course, *blocks], 200

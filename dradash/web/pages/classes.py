@@ -9,8 +9,8 @@ from dradash.reader.series import Sample
 from dradash.scheduling.doctor.finding import DRIVERS
 from dradash.store.model import HistoryEntry
 from dradash.web.fragments import Part, Row
-from dradash.web.pages.base import ObjectPage, Page
-from dradash.web.pages.findings import ShowsFindings
+from dradash.web.pages.base import Page
+from dradash.web.pages.findings import ExaminedPage, ShowsFindings
 from dradash.web.presenters import classes, drivers
 from dradash.web.presenters.overview import is_known
 from dradash.web.presenters.status import is_expected
@@ -45,7 +45,7 @@ def seen(page: Page) -> tuple[frozenset[str], list[Sample]]:
 CLASS_BLOCKS: Final = ("headline", "pods", "object")
 
 
-class ClassPage(ShowsFindings, ObjectPage):
+class ClassPage(ExaminedPage):
     template = "class/page.html"
     section = "classes"
     kind = classes.KIND
@@ -60,7 +60,7 @@ class ClassPage(ShowsFindings, ObjectPage):
         if view is None:
             return self.missing()
         headline, *blocks = [Part(n, f"class/_{n}.html", view) for n in CLASS_BLOCKS]
-        return view.name, [headline, self.findings_about(self.kind, self.object_key), *blocks], 200
+        return view.name, [headline, self.findings_about(*self.subject), *blocks], 200
 
     def _view(self, last: HistoryEntry | None) -> classes.ClassView | None:
         heard, samples = seen(self)
@@ -94,6 +94,10 @@ class DriverPage(ShowsFindings):
     template = "driver/page.html"
     section = "drivers"
 
+    @property
+    def subject(self) -> tuple[str, str]:
+        return DRIVERS, self.where["name"]
+
     def topics(self) -> frozenset[str]:
         return frozenset({topics.DRIVERS})
 
@@ -104,6 +108,7 @@ class DriverPage(ShowsFindings):
             view = drivers.detail(world, stats, name, self.now(), here.waits(self.at))
             known = all(is_known(world.sync.get(k)) or is_expected(k, world.sync) for k in NAMING_DRIVERS)
         if view is None:
-            return f"No driver {name}", [Part("page", "driver/_missing.html", {"name": name, "known": known})], 404
+            missing = Part("page", "driver/_missing.html", {"name": name, "known": known})
+            return f"No driver {name}", [missing, self.findings_about(*self.subject)], 404
         headline, *blocks = [Part(n, f"driver/_{n}.html", view) for n in DRIVER_BLOCKS]
-        return name, [headline, self.findings_about(DRIVERS, name), *blocks], 200
+        return name, [headline, self.findings_about(*self.subject), *blocks], 200

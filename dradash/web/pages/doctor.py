@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.conf import settings
 
 from dradash.reader import current, topics
-from dradash.scheduling.doctor.finding import code_of
+from dradash.scheduling.doctor.finding import code_of, subject
 from dradash.scheduling.doctor.rules import RULES
 from dradash.web.fragments import Part, Row
 from dradash.web.pages.findings import ShowsFindings
@@ -22,7 +22,7 @@ class DoctorPage(ShowsFindings):
 
     def parts(self) -> tuple[str, list[Part], int]:
         report = current.get().findings(self.at)
-        about = doctor.subject(self.query.get("about"))
+        about = subject(self.query.get("about"))
         findings = report.findings if about is None else report.by_object.get(about, ())
         view = doctor.present(findings, self.query, report.at, report.faults)
         rows = tuple(Row(r.id, r) for r in view.rows)

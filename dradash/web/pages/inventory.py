@@ -17,8 +17,8 @@ from dradash.scheduling.structured.devices import DeviceID
 from dradash.scheduling.structured.pools import PoolID
 from dradash.store.model import HistoryEntry
 from dradash.web.fragments import Part, Row
-from dradash.web.pages.base import ObjectPage, Page
-from dradash.web.pages.findings import ShowsFindings
+from dradash.web.pages.base import Page
+from dradash.web.pages.findings import ExaminedPage, ShowsFindings
 from dradash.web.presenters import deviceclasses, ledger, pools, slices, status
 from dradash.web.presenters.inventory import Gone
 
@@ -62,7 +62,7 @@ class DeviceClassesPage(_ListPage):
 DEVICE_CLASS_BLOCKS: Final = ("headline", "selectors", "pods", "object")
 
 
-class DeviceClassPage(ShowsFindings, ObjectPage):
+class DeviceClassPage(ExaminedPage):
     template = "deviceclass/page.html"
     section = "deviceclasses"
     kind = deviceclasses.KIND
@@ -77,7 +77,7 @@ class DeviceClassPage(ShowsFindings, ObjectPage):
         if view is None:
             return self.missing()
         headline, *blocks = [Part(n, f"deviceclass/_{n}.html", view) for n in DEVICE_CLASS_BLOCKS]
-        return view.name, [headline, self.findings_about(self.kind, self.object_key), *blocks], 200
+        return view.name, [headline, self.findings_about(*self.subject), *blocks], 200
 
     def _view(self, last: HistoryEntry | None) -> deviceclasses.DeviceClassView | None:
         with self.world() as world:
@@ -94,20 +94,6 @@ class PoolsPage(_ListPage):
         return pools.present(world, self.query)
 
 
-def _missing(world: World, what: str, name: str) -> tuple[str, list[Part], int]:
-    """The page of a pool or a device that no slice publishes. While slices cannot be read, it is not called absent."""
-    known = status.can_tell(world, slices.KIND)
-    told = {
-        "what": what,
-        "name": name,
-        "kind": slices.KIND,
-        "chip": status.chip_of(world, slices.KIND),
-        "known": known,
-    }
-    title = f"No {what} {name}" if known else f"Not known: {what} {name}"
-    return title, [Part("page", "pool/_missing.html", told)], 404 if known else 503
-
-
 PublishedView: TypeAlias = pools.PoolView | ledger.DeviceView
 
 
@@ -121,8 +107,22 @@ class _PublishedPage(ShowsFindings):
     def looks_back(self) -> bool:
         return super().looks_back or self._seen() is None
 
+    @property
+    @abc.abstractmethod
+    def subject(self) -> tuple[str, str]: ...
+
     @abc.abstractmethod
     def detail(self, world: World) -> PublishedView | None: ...
+
+    def missing(self, what: str) -> tuple[str, list[Part], int]:
+        """Where no slice publishes it. While slices cannot be read, it is not called absent."""
+        _, name = self.subject
+        with self.world() as world:
+            known, chip = status.can_tell(world, slices.KIND), status.chip_of(world, slices.KIND)
+        told = {"what": what, "name": name, "kind": slices.KIND, "chip": chip, "known": known}
+        title = f"No {what} {name}" if known else f"Not known: {what} {name}"
+        parts = [Part("page", "pool/_missing.html", told), self.findings_about(*self.subject)]
+        return title, parts, 404 if known else 503
 
     def _seen(self) -> PublishedView | None:
         with self.world() as world:
@@ -149,17 +149,19 @@ class PoolPage(_PublishedPage):
     template = "pool/page.html"
     section = "pools"
 
+    @property
+    def subject(self) -> tuple[str, str]:
+        return POOLS, f"{self.where['driver']}/{self.where['pool']}"
+
     def detail(self, world: World) -> pools.PoolView | None:
         return pools.detail(world, self.where["driver"], self.where["pool"])
 
     def parts(self) -> tuple[str, list[Part], int]:
-        driver, pool = self.where["driver"], self.where["pool"]
         view = self.view()
         if view is None:
-            with self.world() as world:
-                return _missing(world, "pool", f"{driver}/{pool}")
+            return self.missing("pool")
         headline, *blocks = [Part(n, f"pool/_{n}.html", view) for n in POOL_BLOCKS]
-        return pool, [headline, self.findings_about(POOLS, f"{driver}/{pool}"), *blocks], 200
+        return self.where["pool"], [headline, self.findings_about(*self.subject), *blocks], 200
 
 
 class SlicesPage(_ListPage):
@@ -175,7 +177,7 @@ class SlicesPage(_ListPage):
 SLICE_BLOCKS: Final = ("headline", "devices", "object")
 
 
-class SlicePage(ShowsFindings, ObjectPage):
+class SlicePage(ExaminedPage):
     template = "slice/page.html"
     section = "pools"
     kind = slices.KIND
@@ -190,7 +192,7 @@ class SlicePage(ShowsFindings, ObjectPage):
         if view is None:
             return self.missing()
         headline, *blocks = [Part(n, f"slice/_{n}.html", view) for n in SLICE_BLOCKS]
-        return view.name, [headline, self.findings_about(self.kind, self.object_key), *blocks], 200
+        return view.name, [headline, self.findings_about(*self.subject), *blocks], 200
 
     def _view(self, last: HistoryEntry | None) -> slices.SliceView | None:
         if last is not None:  # its pool and who had its devices, as they were then
@@ -221,6 +223,10 @@ class DevicePage(_PublishedPage):
     def _id(self) -> DeviceID:
         return DeviceID(self.where["driver"], self.where["pool"], self.where["device"])
 
+    @property
+    def subject(self) -> tuple[str, str]:
+        return DEVICES, str(self._id)
+
     def detail(self, world: World) -> ledger.DeviceView | None:
         return ledger.detail(world, self._id)
 
@@ -228,7 +234,6 @@ class DevicePage(_PublishedPage):
         id_ = self._id
         view = self.view()
         if view is None:
-            with self.world() as world:
-                return _missing(world, "device", str(id_))
+            return self.missing("device")
         headline, *blocks = [Part(n, f"device/_{n}.html", view) for n in DEVICE_BLOCKS]
-        return id_.device, [headline, self.findings_about(DEVICES, str(id_)), *blocks], 200
+        return id_.device, [headline, self.findings_about(*self.subject), *blocks], 200

@@ -9,8 +9,8 @@ from dradash.reader.before import negotiated_until, world_before
 from dradash.reader.trails import TALK, marks_of
 from dradash.store.model import HistoryEntry
 from dradash.web.fragments import Part, Row
-from dradash.web.pages.base import ObjectPage, Page, about_pod
-from dradash.web.pages.findings import ShowsFindings
+from dradash.web.pages.base import Page, about_pod
+from dradash.web.pages.findings import ExaminedPage
 from dradash.web.presenters import lines, negotiation, negotiations
 
 
@@ -36,7 +36,7 @@ class NegotiationsPage(Page):
 BLOCKS: Final = ("headline", "lanes", "answers", "object")
 
 
-class NegotiationPage(ShowsFindings, ObjectPage):
+class NegotiationPage(ExaminedPage):
     template = "negotiation/page.html"
     params = frozenset({"rounds"})
     section = "negotiations"
@@ -61,7 +61,7 @@ class NegotiationPage(ShowsFindings, ObjectPage):
         view = negotiation.present(facts, contexts, histories, self.now(), self.query, told)
         headline, *blocks = [Part(n, f"negotiation/_{n}.html", view) for n in BLOCKS]
         course = Part("course", "_course.html", lines.talk_course(marks_of(TALK, contexts), self.now()))
-        parts = [headline, self.findings_about(self.kind, self.object_key), course, *blocks]
+        parts = [headline, self.findings_about(*self.subject), course, *blocks]
         return f"Negotiation {self.object_key}", parts, 200
 
     def _facts(self, last: HistoryEntry | None) -> negotiation.Facts | None:

@@ -8,8 +8,8 @@ from dradash.reader import current, topics
 from dradash.reader.nodeseries import marks_of
 from dradash.store.model import HistoryEntry
 from dradash.web.fragments import Part, Row
-from dradash.web.pages.base import ObjectPage, Page
-from dradash.web.pages.findings import ShowsFindings
+from dradash.web.pages.base import Page
+from dradash.web.pages.findings import ExaminedPage
 from dradash.web.presenters import inventory, lines, node, nodelist
 
 
@@ -40,7 +40,7 @@ class NodeListPage(Page):
 BLOCKS: Final = ("headline", "find", "pods", "claims", "drivers", "object")
 
 
-class NodePage(ShowsFindings, ObjectPage):
+class NodePage(ExaminedPage):
     template = "node/page.html"
     params = node.PARAMS
     section = "nodes"
@@ -62,7 +62,7 @@ class NodePage(ShowsFindings, ObjectPage):
         with self.world() as world:
             devices = inventory.devices_of_node(world, view.name)
         parts.insert(3, Part("devices", "node/_devices.html", devices))
-        parts[1:1] = [self.findings_about(self.kind, self.object_key), Part("course", "_course.html", self._course())]
+        parts[1:1] = [self.findings_about(*self.subject), Part("course", "_course.html", self._course())]
         return view.name, parts, 200
 
     def _course(self) -> lines.Course | None:

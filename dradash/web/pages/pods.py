@@ -16,8 +16,8 @@ from dradash.scheduling.claimfacts import AnyClaim
 from dradash.scheduling.generation import Generation
 from dradash.store.model import VERDICTS, HistoryEntry
 from dradash.web.fragments import Fragment, Part, Row, element
-from dradash.web.pages.base import ObjectPage, Page, about_pod
-from dradash.web.pages.findings import ShowsFindings
+from dradash.web.pages.base import Page, about_pod
+from dradash.web.pages.findings import ExaminedPage
 from dradash.web.presenters import nodegrid, nodes, pod, poddevices, pods
 
 
@@ -52,7 +52,7 @@ POD_BLOCKS: Final = (
 )
 
 
-class PodPage(ShowsFindings, ObjectPage):
+class PodPage(ExaminedPage):
     template = "pod/page.html"
     params = frozenset({poddevices.NODE})
     section = "pods"
@@ -78,7 +78,7 @@ class PodPage(ShowsFindings, ObjectPage):
         headline, *blocks = [Part(n, f"pod/_{n}.html", view) for n in POD_BLOCKS]
         if view.generation == Generation.STRUCTURED:
             blocks.append(Part("devices", "pod/_devices.html", self.devices(gone=bool(view.gone))))
-        return self.object_key, [headline, self.findings_about("pods", self.object_key), *blocks], 200
+        return self.object_key, [headline, self.findings_about(*self.subject), *blocks], 200
 
     def devices(self, *, gone: bool) -> poddevices.DevicesView:
         node = self.query.get(poddevices.NODE)

@@ -11,7 +11,16 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from dradash.kinds.registry import KINDS
-from dradash.scheduling.doctor.finding import DEVICES, DRIVERS, OBJECTS_LISTED, POOLS, Finding, Ref, Severity
+from dradash.scheduling.doctor.finding import (
+    DEVICES,
+    DRIVERS,
+    OBJECTS_LISTED,
+    POOLS,
+    Finding,
+    Ref,
+    Severity,
+    subject,
+)
 from dradash.scheduling.doctor.rule import Rule
 from dradash.scheduling.doctor.rules import RULES
 from dradash.scheduling.doctor.thresholds import MEANINGS, Thresholds
@@ -242,12 +251,6 @@ def summary(findings: Sequence[Finding], looked_at: float) -> Summary:
 def lines(findings: Sequence[Finding], kind: str, key: str) -> Lines:
     address = "/doctor?" + urlencode({"about": f"{kind}/{key}"})
     return Lines(tuple(row_of(f) for f in findings[:LINES]), max(0, len(findings) - LINES), address)
-
-
-def subject(about: str) -> tuple[str, str] | None:
-    """kind (plural, DRIVERS, POOLS or DEVICES) and key of the list's `about`; None where it names none."""
-    kind, _, key = about.partition("/")
-    return (kind, key) if key and (kind in KINDS or kind == DRIVERS or kind in _OF_SLICES) else None
 
 
 def _subject(about: str) -> ObjectLink | None:
