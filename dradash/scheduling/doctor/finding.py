@@ -53,6 +53,10 @@ class Finding(msgspec.Struct, frozen=True):
     resource_class: str = ""
     driver: str = ""
 
+    def has(self, text: str) -> bool:
+        """Whether it says so or is about it. text: casefolded."""
+        return text in f"{self.sentence} {self.id}".casefold() or any(text in o.key.casefold() for o in self.objects)
+
 
 def finding_id(code: str, about: Ref, *identity: str) -> str:
     """about: the object. identity: its UID (kind and key when it has none), and what tells two findings on it apart.
