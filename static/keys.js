@@ -27,6 +27,13 @@
     htmx.trigger(input, 'opened')
   }
 
+  // The browser's own Escape first empties a search field that has text.
+  function closeDialog() {
+    var dialog = document.querySelector('dialog[open]')
+    if (dialog) dialog.close()
+    return Boolean(dialog)
+  }
+
   // --- through results and rows --------------------------------------------------------------------------------------
 
   // From the focus on; where that is nowhere in particular, from the first or the last one.
@@ -60,21 +67,48 @@
     return move([field].concat(hits), event.key === 'ArrowDown' ? 1 : -1)
   }
 
-  // Enter in the dialog's field opens the best result, once the results are those of what stands in the field.
+  // Enter in the dialog's field opens the best result of what stands there: at once, or when it comes. Where nothing is
+  // found, or cannot be asked, the search page tells.
+  var wanted = null
+
   function enter(event) {
-    if (event.target.id !== 'search-text') return false
+    var field = event.target
+    if (field.id !== 'search-text') return false
+    wanted = field.value
+    if (!openWanted()) htmx.trigger(field, 'opened')
+    return true
+  }
+
+  function openWanted() {
     var results = byId('search-results')
+    if (wanted === null || results.dataset.of !== wanted) return false
     var first = results.querySelector('a.hit')
-    if (!first || results.dataset.of !== event.target.value) return false
+    if (!first) return submitWanted()
+    wanted = null
     first.click()
     return true
   }
 
+  function submitWanted() {
+    if (wanted === null) return false
+    wanted = null
+    byId('search-text').form.submit()
+    return true
+  }
+
+  function isOfSearch(event) { return event.detail.target && event.detail.target.id === 'search-results' }
+
   document.addEventListener('htmx:beforeSwap', function (event) {
-    if (event.detail.target.id !== 'search-results') return
+    if (!isOfSearch(event) || !event.detail.shouldSwap) return
     var sent = event.detail.requestConfig.parameters
     event.detail.target.dataset.of = (sent.get ? sent.get('q') : sent.q) || ''
   })
+  document.addEventListener('htmx:afterSwap', function (event) { if (isOfSearch(event)) openWanted() })
+  ;['htmx:responseError', 'htmx:sendError', 'htmx:timeout'].forEach(function (failure) {
+    document.addEventListener(failure, function (event) { if (isOfSearch(event)) submitWanted() })
+  })
+  // Who types on has not finished.
+  document.addEventListener('input', function (event) { if (event.target.id === 'search-text') wanted = null })
 
   // --- keys ----------------------------------------------------------------------------------------------------------
 
@@ -104,10 +138,11 @@
       return true
     }
     if (event.ctrlKey || event.metaKey || event.altKey) return false
+    if (event.key === 'Escape' && closeDialog()) return true
     if (event.key === 'ArrowDown' || event.key === 'ArrowUp') return arrow(event)
     if (event.key === 'Enter') return enter(event)
     if (isTyping(document.activeElement)) {
-      if (event.key === 'Escape' && !event.target.closest('dialog')) event.target.blur()
+      if (event.key === 'Escape') event.target.blur()
       return false
     }
     if (document.querySelector('dialog[open]')) return typeOn(event)
@@ -131,6 +166,9 @@
     if (event.isComposing || event.defaultPrevented) return
     if (handle(event)) event.preventDefault()
   })
+
+  // The close of a dialog does not bubble.
+  document.addEventListener('close', function (event) { if (event.target.id === 'search-dialog') wanted = null }, true)
 
   // --- pointers ------------------------------------------------------------------------------------------------------
 

@@ -26,8 +26,9 @@ MOST: Final = 1000
 class DriverRow(Shape, frozen=True):
     """Its record is what this process has seen since recordSince. Durations are in seconds, null where none is known.
 
-    silentSince: since when it owes the oldest move that it has not made, null: it owes none. deviceClasses: those of
-    which a selector wants devices of this driver. pools: of its devices, by state; devicesHeld: wholly or in part.
+    owed: moves that it has not made; where it finds no node suitable, it has answered. silentSince: since when it owes
+    the oldest of them, null: it owes none. deviceClasses: those of which a selector wants devices of this driver.
+    pools: of its devices, by state; devicesHeld: wholly or in part.
     """
 
     name: str
@@ -54,8 +55,9 @@ class DriverRow(Shape, frozen=True):
 
 
 class Debt(Shape, frozen=True):
-    """A move that the driver owes a negotiation; without a pod the claim (then a key) alone waits.
+    """Who waits for the driver: a negotiation; without a pod the claim (then a key) alone.
 
+    stage: with "Room" it has answered, that no node is suitable; that is not owed.
     pool: "driver/pool" where it should publish devices; pod and claim are then empty.
     """
 
@@ -113,7 +115,7 @@ def driver_row(ask: Ask, item: DriverItem) -> DriverRow:
         devices_held=item.devices.held,
         devices_tainted=item.devices.tainted,
         claims={str(state): count for state, count in item.claims.items()},
-        owed=sum(not d.refuses for d in item.debts),
+        owed=item.owed,
         silent_since=time_of(item.silent),
         last_heard=time_of(record.heard),
         responses=record.responses,
@@ -187,7 +189,7 @@ DRIVERS: Final = Listing(
     sortings={
         "silent": lambda i: i.silent or NEVER,
         "driver": lambda i: i.name,
-        "owed": lambda i: -len(i.debts),
+        "owed": lambda i: -i.owed,
         "p50": lambda i: -(i.record.p50 or 0.0),
         "p95": lambda i: -(i.record.p95 or 0.0),
         "last": lambda i: -(i.record.last_took or 0.0),

@@ -144,7 +144,7 @@ def items(ask: Ask, world: World, keys: Iterable[str] | None) -> Iterator[Findin
     report, about_one = ask.findings(), subject(ask.get("about"))
     for finding in report.findings if about_one is None else report.by_object.get(about_one, ()):
         if all(of(finding) == value for of, value in wanted):
-            if text and text not in f"{finding.sentence} {finding.id}".casefold():
+            if text and not finding.has(text):
                 continue
             yield finding
 
@@ -204,7 +204,7 @@ ENDPOINTS: Final = (
         params.text("namespace", "Only findings about this namespace.", "ml"),
         params.text("class", "Only findings about this ResourceClass.", "gpu"),
         params.text("driver", "Only findings about this driver.", "gpu.example.com"),
-        params.text("q", "Only findings whose sentence or id contains this text.", "train"),
+        params.text("q", "Only findings whose sentence, id or objects contain this text.", "train"),
         varies="findings",
     ),
     Endpoint("finding", "/findings/{id}", "findings", "One finding", FindingDetail, detail, varies="findings"),

@@ -43,6 +43,11 @@ class DriverItem(msgspec.Struct, frozen=True):
         """Unix seconds since which it owes the oldest move that it has not made, 0.0: none."""
         return silent_since(self.debts)
 
+    @property
+    def owed(self) -> int:
+        """Moves that it has not made. Where it finds no node suitable, it has answered: somebody waits all the same."""
+        return sum(not d.refuses for d in self.debts)
+
 
 def driver_items(world: World, stats: DriverStats, now: float, waits: Since) -> list[DriverItem]:
     """All of them by name, with their record up to `now`. Looks at each class, claim, pool and negotiation once."""

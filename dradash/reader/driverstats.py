@@ -6,7 +6,7 @@ Everything is kept with its time and within bounds, so that it can also be told 
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final
 
@@ -14,20 +14,14 @@ import msgspec
 
 from dradash.kinds.claim import ResourceClaim
 from dradash.kinds.schedulingcontext import PodSchedulingContext
+from dradash.reader.dated import EVENTS, Times, Took, insert
 from dradash.scheduling.classic.turns import is_new
 
-EVENTS: Final = 2000  # of each sort and driver that are kept
 PAIRS: Final = 20_000  # (node, driver) pairs with refusals that are kept
 REFUSALS_OF_PAIR: Final = 32
 RATE_WINDOW: Final = 300.0  # seconds over which allocations a minute are counted
+LEAST_WINDOW: Final = 10.0  # the same at first: one allocation in the first second is not sixty a minute
 FOREVER: Final = float("inf")
-
-
-class Took(msgspec.Struct, frozen=True):
-    """A move of a driver at Unix time `at`, `seconds` after it could have been made."""
-
-    at: float
-    seconds: float
 
 
 class Refusal(msgspec.Struct, frozen=True):
@@ -60,28 +54,16 @@ class Summary(msgspec.Struct, frozen=True):
     durations: tuple[float, ...] = ()  # first asked to allocated, of each claim
 
 
-class _Times:
-    """When something happened: the last ones, and how often in all."""
-
-    def __init__(self) -> None:
-        self.total = 0
-        self.last: deque[float] = deque(maxlen=EVENTS)
-
-    def add(self, at: float) -> None:
-        self.total += 1
-        self.last.append(at)
-
-    def until(self, at: float) -> int:
-        later = sum(t > at for t in self.last)
-        return self.total - later
+def _at(one: Took | Refusal) -> float:
+    return one.at
 
 
 class _Driver:
     def __init__(self) -> None:
-        self.moves = _Times()
-        self.refusals = _Times()
-        self.allocations = _Times()
-        self.deallocations = _Times()
+        self.moves = Times()
+        self.refusals = Times()
+        self.allocations = Times()
+        self.deallocations = Times()
         self.responses: deque[Took] = deque(maxlen=EVENTS)
         self.negotiations: deque[Took] = deque(maxlen=EVENTS)
 
@@ -105,7 +87,10 @@ class _Ask(msgspec.Struct):
 
 
 class DriverStats:
-    """`since`: Unix seconds from which on everything was seen. Moves are fed in the order of time."""
+    """`since`: Unix seconds from which on everything was seen.
+
+    The moves about one claim of one pod are fed in the order of time; those of others may come late.
+    """
 
     def __init__(self, since: float = 0.0) -> None:
         self.since = since
@@ -124,8 +109,12 @@ class DriverStats:
         old: PodSchedulingContext | None,
         new: PodSchedulingContext | None,
         drivers: Mapping[str, str],
+        allocated: Collection[str] = (),
     ) -> None:
-        """drivers: the pod's name for each of its unallocated claims -> the driver in charge."""
+        """drivers: the pod's name for each of its claims -> the driver in charge.
+
+        allocated: names of those that were allocated then. Nothing is asked about them; answers stay answers.
+        """
         if new is None:
             self._asks.pop(key, None)
             return
@@ -135,9 +124,9 @@ class DriverStats:
         )
         if asked:
             # An answer that was there when the context was first seen took nobody knows how long.
-            told = {s.name for s in new.status.resource_claims} if old is None else ()
+            told = {s.name for s in new.status.resource_claims} if old is None else set()
             exact = old is not None or is_new(at, new)
-            self._ask(at, key, [name for name in drivers if name not in told], exact=exact)
+            self._ask(at, key, [name for name in drivers if name not in told and name not in allocated], exact=exact)
         answered = {s.name: s.unsuitable_nodes for s in before.status.resource_claims}
         for status in new.status.resource_claims:
             driver = drivers.get(status.name)
@@ -151,21 +140,27 @@ class DriverStats:
         """users: keys of the pods that use the claim -> their name for it. driver: in charge of the claim."""
         had = old is not None and old.status.allocation is not None
         has = new is not None and new.status.allocation is not None
-        if new is None or not driver or had == has or (old is None and has):
-            return  # deleted, or allocated before anybody looked
-        if had:
-            self._of(driver).moves.add(at)
-            self._of(driver).deallocations.add(at)
+        if new is None or had == has:
             return
-        record = self._of(driver)
-        record.moves.add(at)
-        record.allocations.add(at)
-        for pod, name in users.items():
-            ask = self._asks.get(pod, {}).pop(name, None)
-            if ask is not None:
-                if ask.begun:
-                    record.negotiations.append(Took(at, max(0.0, at - ask.first)))
-                self._respond(driver, at, ask)
+        if old is not None and driver:
+            record = self._of(driver)
+            record.moves.add(at)
+            (record.allocations if has else record.deallocations).add(at)
+        if has:
+            for pod, name in users.items():
+                self.allocated(at, pod, name, driver, seen=old is not None)
+
+    def allocated(self, at: float, pod: str, name: str, driver: str, *, seen: bool) -> None:
+        """Nothing is owed for the pod's claim of that name any more. seen: not only found allocated."""
+        ask = self._asks.get(pod, {}).get(name)
+        if ask is None or at < ask.first:
+            return
+        del self._asks[pod][name]
+        if not seen or not driver:
+            return
+        if ask.begun:
+            insert(self._of(driver).negotiations, Took(at, max(0.0, at - ask.first)), _at)
+        self._respond(driver, at, ask)
 
     def devices_changed(self, at: float, had: AbstractSet[str], has: AbstractSet[str]) -> None:
         """Of a claim with structured parameters: drivers whose devices it had and has. The scheduler chooses them."""
@@ -200,13 +195,13 @@ class DriverStats:
         if not ask.owed or not ask.exact:
             return
         seconds = max(0.0, at - ask.owed)
-        self._of(driver).responses.append(Took(at, seconds))
+        insert(self._of(driver).responses, Took(at, seconds), _at)
         self.on_response(driver, seconds)
 
     def _refuse(self, node: str, driver: str, refusal: Refusal) -> None:
         pair = self._pairs.setdefault((node, driver), _Pair())
         pair.count += 1
-        pair.last.append(refusal)
+        insert(pair.last, refusal, _at)
         self._pairs.move_to_end((node, driver))
         self._by_node.setdefault(node, set()).add(driver)
         while len(self._pairs) > PAIRS:
@@ -265,7 +260,6 @@ class DriverStats:
             return Summary()
         took = [t for t in record.responses if t.at <= now]
         seconds = sorted(t.seconds for t in took)
-        recent = sum(now - RATE_WINDOW < at <= now for at in record.allocations.last)
         return Summary(
             responses=len(took),
             p50=percentile(seconds, 50),
@@ -273,11 +267,19 @@ class DriverStats:
             last_took=took[-1].seconds if took else None,
             refusals=record.refusals.until(now),
             allocations=record.allocations.until(now),
-            per_minute=recent * 60 / RATE_WINDOW,
+            per_minute=self._per_minute(record, now),
             deallocations=record.deallocations.until(now),
             heard=max((at for at in record.moves.last if at <= now), default=0.0),
             durations=tuple(t.seconds for t in record.negotiations if t.at <= now),
         )
+
+    def _per_minute(self, record: _Driver, now: float) -> float:
+        """Of the time that was watched: before `since` all that is known is what histories happen to tell."""
+        window = RATE_WINDOW
+        if self.since < now < self.since + RATE_WINDOW:
+            window = now - self.since
+        recent = sum(now - window < at <= now for at in record.allocations.last)
+        return recent * 60 / max(window, LEAST_WINDOW)
 
 
 def percentile(ordered: Sequence[float], per_cent: int) -> float | None:

@@ -6,6 +6,7 @@ Pure: times and histories are given.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any, Final
@@ -22,6 +23,7 @@ from dradash.reader.nodeseries import STEP as NODE_STEP
 from dradash.reader.series import Groups, Series, node_groups, take, walk_back
 from dradash.reader.tallies import Tallies
 from dradash.reader.trails import COURSES, Course, M, Trails
+from dradash.reader.unsettled import Move, Party, Turn, Unsettled, parties, was_allocated
 from dradash.reader.waits import Waits
 from dradash.reader.world import World
 from dradash.scheduling.classic.claims import driver_of
@@ -39,6 +41,11 @@ def _no_trails() -> dict[str, Trails[Any]]:
     return {course.kind: Trails(course) for course in COURSES}
 
 
+def _standing(world: World, kind: str, key: str, now: float) -> HistoryEntry:
+    """The object as it stands, as if it were its history."""
+    return HistoryEntry(0, world.times.get(kind, {}).get(key, now), "MODIFIED", world.cluster.raw[kind][key])
+
+
 class Observations:
     def __init__(self) -> None:
         self.drivers = DriverStats()
@@ -46,6 +53,7 @@ class Observations:
         self.series = Series()
         self.nodes = NodeSeries()
         self._instance = ""
+        self._unsettled = Unsettled()
         self._trails = _no_trails()
         self.tallies = Tallies()
         self.on_response: Callable[[str, float], None] = lambda _driver, _seconds: None  # driver, how long it took
@@ -57,13 +65,23 @@ class Observations:
         if change.kind in self._trails:
             self._trails[change.kind].feed(change.at, change.key, applied.new)
         if change.kind == "podschedulingcontexts":
-            self._context(change.at, change.key, applied.old, applied.new, cluster)
+            claims = cluster.claims
+            self._context(
+                change.at,
+                change.key,
+                applied.old,
+                applied.new,
+                cluster,
+                lambda party: claims[party.claim].status.allocation is not None,
+            )
         elif change.kind == "resourceclaims":  # with structured parameters it is the scheduler that allocates
             old, new = (o if isinstance(o, ResourceClaim) else None for o in (applied.old, applied.new))
             self._claim(change.at, change.key, old, new, cluster)
             self._device_claim(change.at, applied.old, applied.new)
         elif change.kind == "resourceslices" and isinstance(applied.new, ResourceSlice):
             self.drivers.heard(change.at, applied.new.spec.driver)
+        for key in self._unsettled.waiting_for(change.kind, change.key):
+            self._settle(key, cluster)
 
     def trails(self, course: Course[M]) -> Trails[M]:
         return self._trails[course.kind]
@@ -96,23 +114,26 @@ class Observations:
         if world.instance != self._instance:  # another model numbers its nodes anew
             self._instance, self.nodes = world.instance, NodeSeries()
         self.drivers, self.waits, self._trails = DriverStats(now), Waits(), _no_trails()
+        self._unsettled = Unsettled()
         self.tallies = Tallies.of(world)
         history = cache(history)  # both begin with much the same ones
         self.waits.restart(world, history)
         cluster = world.cluster
         times = world.times.get("podschedulingcontexts", {})
-        newest = sorted(cluster.contexts, key=lambda k: -times.get(k, 0.0))[:SEEDED]
+        newest = sorted(cluster.contexts, key=lambda k: -times.get(k, 0.0))
         entries = []
-        for key in newest:
-            entries += [("podschedulingcontexts", key, e) for e in history("podschedulingcontexts", key)]
-            for claim in claims_by_entry(key, cluster).values():
-                if claim is not None:
-                    entries += [("resourceclaims", claim.key, e) for e in history("resourceclaims", claim.key)]
-        told = {key for kind, key, _ in entries if kind == "podschedulingcontexts"}
-        for key in cluster.contexts.keys() - told:  # of these what stands now counts at least
-            state = HistoryEntry(0, times.get(key, now), "MODIFIED", cluster.raw["podschedulingcontexts"][key])
-            entries.append(("podschedulingcontexts", key, state))
+        read = set()
+        for number, key in enumerate(newest):
+            claims = [c.key for c in claims_by_entry(key, cluster).values() if c is not None]
+            for kind, name in (("podschedulingcontexts", key), *(("resourceclaims", c) for c in claims)):
+                if (kind, name) not in read:
+                    read.add((kind, name))
+                    # What is not read, or was not kept, counts at least as it stands now.
+                    known = (history(kind, name) if number < SEEDED else []) or [_standing(world, kind, name, now)]
+                    entries += [(kind, name, e) for e in known]
         self._replay(entries, cluster)
+        for name, item in cluster.inventory.slices.items():
+            self.drivers.heard(world.times.get("resourceslices", {}).get(name, now), item.spec.driver)
         self.drivers.on_response = self._heard  # what was replayed was heard before
 
     def _heard(self, driver: str, seconds: float) -> None:
@@ -131,7 +152,7 @@ class Observations:
                     context = None if entry.type == "DELETED" else decode(PodSchedulingContext, entry.object)
                     before[kind, key] = context
                     was = old if isinstance(old, PodSchedulingContext) else None
-                    self._context(entry.at, key, was, context, cluster, of_old=True)
+                    self._context(entry.at, key, was, context, cluster, self._was_allocated(entry.at))
             except MalformedObject:
                 continue
 
@@ -144,16 +165,40 @@ class Observations:
         old: PodSchedulingContext | None,
         new: PodSchedulingContext | None,
         cluster: Cluster,
-        *,
-        of_old: bool = False,
+        is_allocated: Callable[[Party], bool],
     ) -> None:
-        """of_old: a state of the past, when claims that are allocated now may not have been."""
-        drivers = {
-            name: driver_of(claim, cluster)
-            for name, claim in claims_by_entry(key, cluster).items()
-            if claim is not None and (of_old or claim.status.allocation is None)
-        }
-        self.drivers.context_changed(at, key, old, new, {n: d for n, d in drivers.items() if d})
+        if new is None:
+            self._unsettled.forget(key)
+            self.drivers.context_changed(at, key, old, None, {})
+            return
+        known, missing = parties(key, cluster)
+        allocated = {name for name, party in known.items() if is_allocated(party)}
+        self.drivers.context_changed(at, key, old, new, {n: p.driver for n, p in known.items()}, allocated)
+        if missing:
+            self._unsettled.hold(key, Move(at, old, new, frozenset(known)), missing)
+
+    def _settle(self, key: str, cluster: Cluster) -> None:
+        """Tell what was held of a negotiation, now that an object came by which more of it is known."""
+        known, missing = parties(key, cluster)
+        moves = self._unsettled.take(key, known, missing)
+        for name, party in known.items():
+            turns = self._unsettled.turns(party.claim)
+            stands = cluster.claims[party.claim].status.allocation is not None
+            past = deque(turns)
+            for move in [m for m in moves if name not in m.told]:
+                self._end_asks(key, name, party, past, move.at)
+                allocated = (name,) if (was_allocated(turns, move.at) if turns else stands) else ()
+                self.drivers.context_changed(move.at, key, move.old, move.new, {name: party.driver}, allocated)
+            self._end_asks(key, name, party, past, float("inf"))
+
+    def _end_asks(self, key: str, name: str, party: Party, turns: deque[Turn], until: float) -> None:
+        while turns and turns[0].at <= until:
+            turn = turns.popleft()
+            if turn.allocated:
+                self.drivers.allocated(turn.at, key, name, party.driver, seen=turn.seen)
+
+    def _was_allocated(self, at: float) -> Callable[[Party], bool]:
+        return lambda party: was_allocated(self._unsettled.turns(party.claim), at)
 
     def _claim(
         self, at: float, key: str, old: ResourceClaim | None, new: ResourceClaim | None, cluster: Cluster
@@ -168,6 +213,7 @@ class Observations:
             name = entry_of(pod, claim.name) if pod else ""
             if name:
                 users[pod_key] = name
+        self._unsettled.claim_changed(at, key, old, new)
         self.drivers.claim_changed(at, old, new, driver, users)
 
     def _device_claim(self, at: float, old: object, new: object) -> None:

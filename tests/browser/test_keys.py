@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests import build, pages
 from tests.browser.conftest import Site
@@ -60,6 +60,92 @@ def test_escape_closes_the_search_and_gives_the_focus_back(browser: Browser, sit
     page.keyboard.press("Escape")
     expect(page.locator("#search-dialog")).to_be_hidden()
     expect(page.locator("main table a").first).to_be_focused()
+    page.close()
+
+
+# What stands in the field when Escape is pressed, and whether its results have come.
+@pytest.mark.parametrize(("typed", "answered"), [("", True), ("tr", True), ("tr", False), ("no such thing", True)])
+def test_escape_in_the_field_closes_the_search_at_once(
+    browser: Browser, site: Site, typed: str, *, answered: bool
+) -> None:
+    page = site.open(browser, "/pods")
+    if not answered:
+        page.route("**/search?*", lambda _: None)
+    page.locator("main table a").first.focus()
+    page.keyboard.press("/")
+    page.keyboard.type(typed)
+    if answered:
+        expect(page.locator(f'#search-results[data-of="{typed}"]')).to_be_attached()
+    expect(page.locator("#search-text")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.locator("#search-dialog")).to_be_hidden()
+    expect(page.locator("main table a").first).to_be_focused()
+    page.close()
+
+
+def _held(page: Page) -> Callable[[], None]:
+    """Answers of the search are held back; the function lets them and all later ones through."""
+    held: list[Route] = []
+    released: list[bool] = []
+    page.route("**/search?*", lambda route: route.continue_() if released else held.append(route))
+
+    def release() -> None:
+        released.append(True)
+        for route in held:
+            route.continue_()
+
+    return release
+
+
+@pytest.mark.parametrize("path", ["/pods", "/nowhere"])
+@pytest.mark.parametrize(
+    ("typed", "opened"),
+    [("pod/train -n ml", "**/ns/ml/pods/train"), ("no such thing", "**/search?q=no+such+thing")],
+)
+def test_enter_before_the_answer_opens_what_it_brings(
+    browser: Browser, site: Site, path: str, typed: str, opened: str
+) -> None:
+    page = browser.new_page()
+    page.goto(site.url + path)
+    page.keyboard.press("/")
+    expect(page.locator("#search-results[data-of='']")).to_be_attached()
+    release = _held(page)
+    page.keyboard.type(typed)
+    with page.expect_request("**/search?*"):
+        page.keyboard.press("Enter")
+    assert page.url == site.url + path
+    release()
+    page.wait_for_url(opened)
+    page.close()
+
+
+def test_enter_goes_to_the_search_page_where_the_answer_fails(browser: Browser, site: Site) -> None:
+    page = browser.new_page()
+    page.goto(site.url + "/pods")
+    page.keyboard.press("/")
+    expect(page.locator("#search-results[data-of='']")).to_be_attached()
+    page.route(
+        "**/search?*", lambda route: route.continue_() if route.request.is_navigation_request() else route.abort()
+    )
+    page.keyboard.type("train")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/search?q=train")
+    page.close()
+
+
+@pytest.mark.parametrize("then", ["x", "Escape"])
+def test_who_types_on_or_closes_after_enter_is_taken_nowhere(browser: Browser, site: Site, then: str) -> None:
+    page = site.open(browser, "/pods")
+    page.keyboard.press("/")
+    expect(page.locator("#search-results[data-of='']")).to_be_attached()
+    release = _held(page)
+    page.keyboard.type("train")
+    page.keyboard.press("Enter")
+    page.keyboard.press(then)
+    with page.expect_response("**/search?*"):
+        release()
+    expect(page.locator(f"#search-results[data-of={'trainx' if then == 'x' else 'train'}]")).to_be_attached()
+    assert page.url == site.url + "/pods"
     page.close()
 
 

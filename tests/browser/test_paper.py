@@ -41,6 +41,29 @@ def test_nothing_is_wider_than_the_sheet(browser: Browser, show: Show, width: in
     page.close()
 
 
+# Pairs of cards, one above the other, with less than 8 px between.
+TOUCHING = """() => { const cards = [...document.querySelectorAll('main .card')].filter(c => c.checkVisibility() &&
+    c.getBoundingClientRect().height && !c.parentElement.closest('.card')).map(c => [c, c.getBoundingClientRect()])
+  return cards.flatMap(([a, upper]) => cards.filter(([b, lower]) => b !== a && lower.top >= upper.bottom - 1 &&
+    lower.top - upper.bottom < 8 && lower.left < upper.right && lower.right > upper.left).map(([b]) =>
+    `${a.getAttribute('aria-labelledby')} ${b.getAttribute('aria-labelledby')}`)) }"""
+
+
+@pytest.mark.parametrize("width", [1366, 718])
+def test_no_two_cards_touch(browser: Browser, show: Show, width: int) -> None:
+    site = show(pages.scene())
+    site.scene.web.doctor.look()
+    page = site.open(browser, "/", viewport={"width": width, "height": 1123})
+    page.emulate_media(media="print")
+    found = {}
+    for path in [line.path for line in pages.served()] + ["/ns/ml/pods/train", "/ns/ml/negotiations/train"]:
+        page.goto(site.url + path)
+        if touching := page.evaluate(TOUCHING):
+            found[path] = touching
+    assert found == {}
+    page.close()
+
+
 def test_an_object_on_paper_has_its_kind_its_namespace_and_the_time_of_what_is_told(
     browser: Browser, show: Show
 ) -> None:

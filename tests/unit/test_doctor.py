@@ -28,6 +28,7 @@ from dradash.scheduling.verdict import ActsNext, Agreement, Outcome, Verdict
 from dradash.store.model import SyncState
 from tests import build, devicecases
 from tests import builddevices as make
+from tests.devicecases import EXTENDED
 from tests.unit.test_dependencies import KINDS, random_object
 
 LATER = build.NOW + 3600.0
@@ -291,6 +292,60 @@ def test_every_code_has_a_case() -> None:
         for i in range(len(mark.args[1]))
     }
     assert tested == set(RULES)
+
+
+# Codes that tell why pods hang -> objects with the trouble besides the pod P, which hangs for it.
+BAD_CLASS = make.device_class("gpu", 'device.attributes["gpu.example.com"].nothing == 1')
+NO_DEVICES = make.device_class("gpu", 'device.driver == "nobody.example.com"')
+WANTING = make.claim("c", "default", make.request())
+NOT_READ = b'{"metadata": {"name": 7}}'
+ASKS = build.pod("p") | {
+    "spec": {"containers": [{"name": "c", "resources": {"requests": {"example.com/gpu": "1"}}}]},
+}
+HANGS: list[tuple[str, tuple[build.Obj, ...], dict[str, Any]]] = [
+    ("class-missing", (P, PENDING), {}),
+    ("class-missing", (P, WANTING), {"sync": "new"}),
+    ("class-matches-no-node", (P, PENDING, build.resource_class(suitable=build.with_labels(zone="b")), NODE), {}),
+    ("class-filter-invalid", (P, PENDING, build.resource_class(suitable=NO_SELECTOR)), {}),
+    ("immediate-unallocated", (P, build.claim("c", mode="Immediate")), {}),
+    ("deallocation-unanswered", (P, build.claim("c", allocation=build.allocation(), deallocation_requested=True)), {}),
+    ("deletion-held", (P, build.claim("c", deletionTimestamp=at(0), finalizers=["gpu/protect"])), {}),
+    ("deletion-held", (P, make.claim("c", deletionTimestamp=at(0), finalizers=["gpu/protect"])), {}),
+    ("reserved-for-gone", (P, build.claim("c", allocation=build.allocation(), reserved_for=[build.pod("gone")])), {}),
+    (
+        "reserved-by-several",
+        (P, build.claim("c", allocation=build.allocation(), reserved_for=[OTHER, T]), OTHER, T),
+        {},
+    ),
+    ("selector-fails", (P, WANTING, make.resource_slice(GPU), BAD_CLASS), {}),
+    ("class-matches-no-device", (P, WANTING, make.resource_slice(GPU), make.device_class("gpu", "false")), {}),
+    ("class-matches-no-device", (ASKS, make.resource_slice(GPU), make.device_class("gpu", "false", **EXTENDED)), {}),
+    ("driver-publishes-nothing", (P, WANTING, NO_DEVICES), {}),
+    ("driver-publishes-nothing", (P, make.claim("c", devices=[make.result("gpu-0")])), {}),
+    ("malformed-object", (P,), {"raw": (("resourceclaims", "default/c", NOT_READ),)}),
+    ("malformed-object", (P, PENDING), {"raw": (("resourceclasses", "gpu", NOT_READ),)}),
+    ("malformed-object", (P, WANTING), {"raw": (("deviceclasses", "gpu", NOT_READ),)}),
+    ("malformed-object", (P, PENDING, CLASS), {"raw": (("podschedulingcontexts", "default/p", NOT_READ),)}),
+]
+
+
+@pytest.mark.parametrize(("code", "objects", "more"), HANGS, ids=[f"{i} {h[0]}" for i, h in enumerate(HANGS)])
+def test_what_a_pod_hangs_for_names_the_pod_once(
+    code: str, objects: tuple[build.Obj, ...], more: dict[str, Any]
+) -> None:
+    more = more | ({"sync": NEW} if more.get("sync") else {})
+    runs = PLACED | {"metadata": build.meta("runs", "default")}
+    (finding,) = [f for f in look(*objects, runs, **more) if f.code == code]
+    assert finding.objects.count(Ref("pods", "default/p")) == 1
+    if code not in ("immediate-unallocated", "deallocation-unanswered"):  # these name all that use the claim
+        assert Ref("pods", "default/runs") not in finding.objects
+    assert finding.objects[0].kind != "pods"
+
+
+def test_a_template_that_cannot_be_used_names_the_pods_that_wait_for_its_claim() -> None:
+    raw = (("resourceclaimtemplates", "default/tmpl", NOT_READ),)
+    (finding,) = [f for f in look(T, raw=raw) if f.code == "malformed-object"]
+    assert finding.objects == (Ref("resourceclaimtemplates", "default/tmpl"), Ref("pods", "default/t"))
 
 
 def test_nothing_is_told_before_its_threshold() -> None:

@@ -341,6 +341,16 @@ def test_every_one_of_many_objects_shows_what_is_about_it(scene: Scene) -> None:
     assert (len(row["objects"]), row["total"]) == (20, 31)
 
 
+def test_a_class_that_is_missing_is_found_by_the_pod_that_hangs_and_told_on_its_page(scene: Scene) -> None:
+    scene.put(build.pod("trial", "ml", claims={"npu": "npu"}), build.claim("npu", "ml", resource_class="npu"))
+    scene.look()
+    finding = only(scene, "class-missing")
+    assert f'href="/doctor/{finding.id}"' in get("/doctor?q=trial")
+    page = get("/ns/ml/pods/trial")
+    assert "The doctor says" in page
+    assert f'href="/doctor/{finding.id}"' in page
+
+
 def test_more_findings_than_have_room_are_one_link_away(scene: Scene) -> None:
     pods = [build.pod(f"far-{i}", "ml", claims={"gpu": f"far-{i}"}) for i in range(8)]
     contexts = [build.context(p, potential=["other"], selected="node-0") for p in pods]

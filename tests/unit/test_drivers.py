@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import random
+import re
 from typing import Any
 
 import pytest
+from django.test import Client
 
+from dradash.reader import current
 from dradash.reader.drivers import driver_item, driver_items
 from dradash.scheduling.classic.claims import claims_of, driver_of
 from tests import build
@@ -89,3 +92,37 @@ def test_one_driver_does_not_look_at_the_claims_and_negotiations_of_others() -> 
         assert item.debts
         with pytest.raises(AssertionError, match="all of them"):
             driver_items(world, seen.drivers, scene.now, seen.waits)
+
+
+def test_owed_is_one_number_in_the_list_its_order_on_the_page_and_in_the_api() -> None:
+    """What a driver refuses is answered: it is among those who wait, and not among what is owed."""
+    pods = [build.pod(name, "ml", claims={"x": f"{name}-claim"}) for name in ("asked", "refused", "also-refused")]
+    scene = Scene(
+        *build.nodes(2),
+        build.namespace("ml"),
+        build.resource_class("gpu", driver="gpu.example.com"),
+        build.resource_class("nic", driver="nic.example.com"),
+        *pods,
+        build.claim("asked-claim", "ml", resource_class="nic"),
+        *(build.claim(f"{name}-claim", "ml", resource_class="gpu") for name in ("refused", "also-refused")),
+        build.context(pods[0], potential=["node-0"]),
+        *(build.context(p, potential=["node-0"], unsuitable={"x": ["node-0"]}) for p in pods[1:]),
+    )
+    scene.look()
+    current.use(scene.web)
+    try:
+        ask = Client()
+        rows = ask.get("/api/v1/drivers?sort=owed").json()["items"]
+        assert [(r["name"], r["owed"]) for r in rows] == [("nic.example.com", 1), ("gpu.example.com", 0)]
+        listed = re.findall(r'data-label="Owed"[^>]*>(\d+)<', ask.get("/drivers?sort=owed").content.decode())
+        assert listed == ["1", "0"]
+        for name, said, debts in (
+            ("nic", "Who waits for it 1 move owed", 1),
+            ("gpu", "Who waits for it 0 moves owed, 2 negotiations where it finds no node suitable", 2),
+        ):
+            page = " ".join(re.sub("<[^>]*>", " ", ask.get(f"/drivers/{name}.example.com").content.decode()).split())
+            assert said in page
+            detail = ask.get(f"/api/v1/drivers/{name}.example.com").json()
+            assert (detail["driver"]["owed"], len(detail["debts"])) == (2 - debts, debts)
+    finally:
+        current.use(None)

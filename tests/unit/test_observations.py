@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from dradash.kinds.claim import ResourceClaim
 from dradash.kinds.registry import KINDS
 from dradash.reader import driverstats
-from dradash.reader.driverstats import percentile
+from dradash.reader.driverstats import DriverStats, percentile
 from dradash.reader.observations import Observations
 from dradash.reader.series import KEPT, NO_REASON, STEP, Sample, Series, main_reason, rewind, take
 from dradash.scheduling.cluster import Cluster
@@ -55,9 +56,25 @@ def test_a_driver_is_timed_from_the_question_to_the_answer_and_from_the_selectio
     seen.put(25.0, TAKEN)
     summary = seen.seen.drivers.summary(DRIVER, 30.0)
     assert (summary.responses, summary.p50, summary.p95, summary.last_took) == (2, 2.0, 5.0, 5.0)
-    assert (summary.allocations, summary.per_minute, summary.heard) == (1, 0.2, 25.0)
+    assert (summary.allocations, summary.per_minute, summary.heard) == (1, 2.0, 25.0)
     assert summary.durations == (15.0,), "from the first question to the allocation"
     assert seen.seen.drivers.owed_since("ml/p", "gpu") == 0.0
+
+
+def test_allocations_a_minute_are_of_the_time_that_was_watched() -> None:
+    stats = DriverStats(since=1000.0)
+    free, taken = (build.struct(o) for o in (OPEN, TAKEN))
+    assert isinstance(free, ResourceClaim)
+    assert isinstance(taken, ResourceClaim)
+    for at in (500.0, 990.0):  # what histories tell is not all of what happened then
+        stats.claim_changed(at, free, taken, DRIVER, {})
+    stats.claim_changed(1001.0, free, taken, DRIVER, {})
+    assert stats.summary(DRIVER, 1001.5).per_minute == 6.0, "of 10 s at least"
+    for at in range(1002, 1017):
+        stats.claim_changed(float(at), free, taken, DRIVER, {})
+    rates = {now: stats.summary(DRIVER, now).per_minute for now in (1022.0, 1240.0, 1300.0, 1310.0, 1400.0)}
+    assert rates == {1022.0: 16 * 60 / 22, 1240.0: 4.0, 1300.0: 16 / 5, 1310.0: 6 / 5, 1400.0: 0.0}
+    assert stats.summary(DRIVER, 995.0).per_minute == 1 * 60 / 300, "before it watched: what is known"
 
 
 def test_a_second_question_does_not_stop_the_clock() -> None:

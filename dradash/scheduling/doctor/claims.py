@@ -105,7 +105,12 @@ def _held(exam: Exam, claim: AnyClaim, *, pods_known: bool) -> Iterator[Finding]
         holds.append(f"reserved for {'pod' if _is_pod(ref) else ref.resource} {ref.name} ({state})")
     what = "; ".join(holds) or "held by nothing that is visible"
     yield _about(
-        exam, claim, "deletion-held", f"ResourceClaim {claim.key} is being deleted: {what}.", since, tuple(objects)
+        exam,
+        claim,
+        "deletion-held",
+        f"ResourceClaim {claim.key} is being deleted: {what}.",
+        since,
+        (*objects, *(r for r in exam.hanging((claim.key,)) if r not in objects)),
     )
 
 
@@ -141,7 +146,8 @@ def _gone(exam: Exam, claim: AnyClaim) -> Iterator[Finding]:
         if exam.for_longer(since, exam.thresholds.released):
             how = "has finished" if state == "finished" else "does not exist any more"
             sentence = f"ResourceClaim {claim.key} is reserved for pod {ref.name}, which {how}."
-            objects = (Ref("pods", key, absent=state == "gone"),)
+            waiting = (r for r in exam.hanging((claim.key,)) if r.key != key)
+            objects = (Ref("pods", key, absent=state == "gone"), *waiting)
             yield _about(exam, claim, "reserved-for-gone", sentence, since, objects, ref.uid)
 
 
@@ -149,6 +155,7 @@ def _overshared(exam: Exam, claim: ResourceClaim) -> Finding:
     refs = claim.status.reserved_for
     sentence = f"ResourceClaim {claim.key} is not shareable, but reserved by {count(len(refs), 'consumer')}."
     by_uid = exam.cluster.pods_by_uid
-    objects = tuple(Ref("pods", by_uid[r.uid]) for r in refs if r.uid in by_uid)
+    held = tuple(Ref("pods", by_uid[r.uid]) for r in refs if r.uid in by_uid)
+    objects = (*held, *(r for r in exam.hanging((claim.key,)) if r not in held))
     since = _since(exam, claim, lasting.SEVERAL)
     return _about(exam, claim, "reserved-by-several", sentence, since, objects)

@@ -24,8 +24,14 @@ def check(exam: Exam) -> Iterator[Finding]:
             code,
             (identity(resource_class),),
             sentence,
-            (Ref("resourceclasses", key),),
+            (Ref("resourceclasses", key), *exam.hanging(unallocated(exam, key))),
             exam.lasts("resourceclasses", key, lasting.filters(resource_class)) or created(resource_class),
             resource_class=key,
             driver=resource_class.driver_name,
         )
+
+
+def unallocated(exam: Exam, resource_class: str) -> list[str]:
+    """Keys of claims of the class that may still need it."""
+    claims = exam.cluster.claims
+    return [k for k in exam.cluster.claims_by_class.members(resource_class) if claims[k].status.allocation is None]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
 import msgspec
@@ -60,6 +60,31 @@ def refused_chains(exam: Exam) -> dict[Chain, list[str]]:
         for chain in _chains(pod, cluster, resolver):
             found.setdefault(chain, set()).add(pod.key)
     return {chain: sorted(pods) for chain, pods in found.items()}
+
+
+def pods_wanting(exam: Exam, classes: Collection[str]) -> set[str]:
+    """Keys of pods, pending or not, that wait for devices of these classes: by a claim, or an extended resource."""
+    cluster = exam.cluster
+    found: set[str] = set()
+    for name in classes:
+        for key in cluster.claims_by_device_class.members(name):
+            if is_wanting(cluster.device_claims[key]):
+                found |= cluster.pods_by_claim.members(key)
+    resources = {r for r, name in class_by_resource(cluster.device_classes).items() if name in classes}
+    by_resource = _pods_by_resource(exam)
+    return found.union(*(by_resource.get(r, ()) for r in resources))
+
+
+def _pods_by_resource(exam: Exam) -> dict[str, set[str]]:
+    """Extended resource -> keys of pending pods that ask for it."""
+    found: dict[str, set[str]] | None = exam.once.get("pods by resource")
+    if found is None:
+        found = exam.once["pods by resource"] = {}
+        for pod in exam.pending():
+            for name, amount in pod_requests(pod).items():
+                if is_extended_resource(name) and not amount.is_zero:
+                    found.setdefault(name, set()).add(pod.key)
+    return found
 
 
 def _chains(pod: Pod, cluster: Cluster, resolver: dict[str, str]) -> Iterator[Chain]:

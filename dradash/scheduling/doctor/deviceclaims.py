@@ -266,7 +266,11 @@ def _admin(exam: Exam) -> Iterator[Finding]:
                 "admin-access-not-allowed",
                 (identity(template),),
                 f"ResourceClaimTemplate {key} asks for admin access, which namespace {namespace} does not allow.",
-                (Ref("resourceclaimtemplates", key), *_namespace(namespace)),
+                (
+                    Ref("resourceclaimtemplates", key),
+                    *_namespace(namespace),
+                    *exam.pending_among(exam.cluster.pods_by_template.members(key)),
+                ),
                 created(template),
                 namespace=namespace,
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from dradash.scheduling.doctor.demand import expressions, refused_chains
+from dradash.scheduling.doctor.demand import expressions, pods_wanting, refused_chains
 from dradash.scheduling.doctor.exam import Exam, count, created, identity
 from dradash.scheduling.doctor.finding import POOLS, Finding, Ref
 from dradash.scheduling.doctor.publishing import drivers_named
@@ -111,4 +111,5 @@ def _classes(exam: Exam) -> Iterator[Finding]:
             sentence = f"The selectors of DeviceClass {name} leave none of {count(total, 'device')}."
         else:
             continue
-        yield exam.finding(code, (identity(of),), sentence, (Ref("deviceclasses", name),), since, resource_class=name)
+        objects = (Ref("deviceclasses", name), *exam.pending_among(pods_wanting(exam, (name,))))
+        yield exam.finding(code, (identity(of),), sentence, objects, since, resource_class=name)

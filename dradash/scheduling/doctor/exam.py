@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import msgspec
 
@@ -79,9 +79,19 @@ class Exam:
         self.observed, self.now, self.thresholds = observed, now, thresholds
         self.memo: Memo = {} if memo is None else memo
         self.readable = readable(sync)
+        self.once: dict[str, Any] = {}  # what several findings of this run need and is worked out once
 
     def pending(self) -> list[Pod]:
         return [p for p in self.cluster.pods.values() if p.is_pending]
+
+    def hanging(self, claims: Iterable[str]) -> tuple[Ref, ...]:
+        """Pending pods that use one of the claims (keys): whoever looks for why they hang looks for them."""
+        return self.pending_among(pod for key in claims for pod in self.cluster.pods_by_claim.members(key))
+
+    def pending_among(self, pods: Iterable[str]) -> tuple[Ref, ...]:
+        """Those of the pods (keys) that are pending, once each, by key."""
+        known = ((key, self.cluster.pods.get(key)) for key in sorted(set(pods)))
+        return tuple(Ref("pods", key) for key, pod in known if pod is not None and pod.is_pending)
 
     def exists(self, kind: str, key: str) -> bool:
         """Also true of a malformed object: it is there, only not to be read."""

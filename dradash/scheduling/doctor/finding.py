@@ -53,6 +53,10 @@ class Finding(msgspec.Struct, frozen=True):
     resource_class: str = ""
     driver: str = ""
 
+    def has(self, text: str) -> bool:
+        """Whether it says so or is about it. text: casefolded."""
+        return text in f"{self.sentence} {self.id}".casefold() or any(text in o.key.casefold() for o in self.objects)
+
 
 def subject(about: str) -> tuple[str, str] | None:
     """Kind (plural, DRIVERS, POOLS or DEVICES) and key out of "KIND/KEY"; None where it names none."""

@@ -9,7 +9,7 @@ from typing import Final
 
 from dradash.kinds.deviceclass import DeviceClass
 from dradash.kinds.node import Node
-from dradash.scheduling.doctor.demand import expressions
+from dradash.scheduling.doctor.demand import expressions, pods_wanting
 from dradash.scheduling.doctor.exam import Exam, count, created
 from dradash.scheduling.doctor.finding import Finding, Ref
 from dradash.scheduling.rfc3339 import seconds
@@ -80,7 +80,16 @@ def _nowhere(exam: Exam, published: set[str]) -> Iterator[Finding]:
             "driver-publishes-nothing",
             (driver,),
             f"Driver {driver} publishes no ResourceSlice: {', and '.join(who)}.",
-            (*(Ref("deviceclasses", c.name) for c in named), *(Ref("resourceclaims", k) for k in claims)),
+            (
+                *(Ref("deviceclasses", c.name) for c in named),
+                *(Ref("resourceclaims", k) for k in claims),
+                *exam.pending_among(
+                    {
+                        *pods_wanting(exam, [c.name for c in named]),
+                        *(pod for k in claims for pod in cluster.pods_by_claim.members(k)),
+                    }
+                ),
+            ),
             began,
             command=(*SLICES, f"--field-selector=spec.driver={driver}"),
             resource_class=named[0].name if named else "",

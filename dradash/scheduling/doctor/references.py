@@ -120,11 +120,16 @@ def _missing_classes(exam: Exam) -> Iterator[Finding]:
                 "class-missing",
                 (kind, name),
                 f"{KINDS[kind].kind} {name or 'without a name'} does not exist; {_users(refs)}.",
-                (Ref(kind, name, absent=True), *refs),
+                (Ref(kind, name, absent=True), *refs, *_pods_of(exam, refs)),
                 since,
                 namespace=namespaces.pop() if len(namespaces) == 1 else "",
                 resource_class=name,
             )
+
+
+def _pods_of(exam: Exam, namers: list[Ref]) -> tuple[Ref, ...]:
+    """The claim of a template comes to be without the class: until then it is not the class that its pods wait for."""
+    return exam.hanging(r.key for r in namers if r.kind == "resourceclaims")
 
 
 def _users(refs: list[Ref]) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dradash.kinds.registry import KINDS, OPTIONAL
+from dradash.scheduling.doctor.classes import unallocated
+from dradash.scheduling.doctor.demand import pods_wanting
 from dradash.scheduling.doctor.exam import Exam
 from dradash.scheduling.doctor.finding import Finding, Ref
 from dradash.scheduling.doctor.lasting import MALFORMED
@@ -20,10 +22,28 @@ def check(exam: Exam) -> Iterator[Finding]:
                 "malformed-object",
                 (kind, key),
                 f"{KINDS[kind].kind} {key} cannot be read: {error}.",
-                (Ref(kind, key),),
+                (Ref(kind, key), *_users(exam, kind, key)),
                 exam.lasts(kind, key, MALFORMED),
                 namespace=key.rpartition("/")[0],
             )
+
+
+def _users(exam: Exam, kind: str, key: str) -> tuple[Ref, ...]:
+    """Pending pods that need the object: for them it does not exist."""
+    cluster = exam.cluster
+    match kind:
+        case "resourceclaims":
+            return exam.hanging((key,))
+        case "resourceclaimtemplates":
+            return exam.pending_among(cluster.pods_by_template.members(key))
+        case "resourceclasses":
+            return exam.hanging(unallocated(exam, key))
+        case "deviceclasses":
+            return exam.pending_among(pods_wanting(exam, (key,)))
+        case "podschedulingcontexts":
+            return exam.pending_among((key,))
+        case _:
+            return ()
 
 
 def _kind(exam: Exam, plural: str) -> Iterator[Finding]:

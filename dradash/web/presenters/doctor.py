@@ -203,7 +203,7 @@ def _filtered(findings: Sequence[Finding], query: Query) -> tuple[Sequence[Findi
     matching: list[Finding] = []
     nearly: dict[str, list[Finding]] = {name: [] for name in _FILTERS}  # what only this one filter takes away
     for finding in findings:
-        if text and text not in f"{finding.sentence} {finding.id}".casefold():
+        if text and not finding.has(text):
             continue
         failed = [name for name, value in wanted.items() if _FILTERS[name](finding) != value]
         if not failed:

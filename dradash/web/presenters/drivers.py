@@ -99,7 +99,7 @@ class DriverView(msgspec.Struct, frozen=True):
     devices: DriverDevices
     states: tuple[StateCount, ...]
     debts: tuple[DebtRow, ...]
-    debts_total: int
+    debts_total: int  # with those that it refuses: row.owed counts the others
     refused: tuple[RefusedNode, ...]
     durations: Histogram
     pods: tuple[PodRow, ...]
@@ -109,11 +109,15 @@ class DriverView(msgspec.Struct, frozen=True):
     def name(self) -> str:
         return self.row.name
 
+    @property
+    def refusing(self) -> int:
+        return self.debts_total - self.row.owed
+
 
 SORTINGS: Final = (
     Sorting("silent", "Silent for", lambda i: i.silent or LATE, "num", True),
     Sorting("driver", "Driver", lambda i: i.name),
-    Sorting("owed", "Owed", lambda i: -len(i.debts), "num", True),
+    Sorting("owed", "Owed", lambda i: -i.owed, "num", True),
     Sorting("p50", "p50", lambda i: -(i.record.p50 or 0.0), "num", True),
     Sorting("p95", "p95", lambda i: -(i.record.p95 or 0.0), "num", True),
     Sorting("last", "Last", lambda i: -(i.record.last_took or 0.0), "num off-wall", True),
@@ -170,7 +174,7 @@ def _row(item: DriverItem, stats: DriverStats, now: float) -> DriverRow:
             *((c, device_class_href(c)) for c in item.device_classes),
         ),
         claims=sum(item.claims.values()),
-        owed=sum(not d.refuses for d in item.debts),
+        owed=item.owed,
         silent=item.silent,
         record=item.record,
         spark=spark(times, "Allocations a minute") if any(times) else None,
@@ -181,7 +185,7 @@ def _row(item: DriverItem, stats: DriverStats, now: float) -> DriverRow:
 def _chip(item: DriverItem) -> Chip:
     if not item.record.heard and not item.proven:
         return NEVER
-    if any(not d.refuses for d in item.debts):
+    if item.owed:
         return SILENT
     return REFUSES if item.debts else ANSWERS
 
