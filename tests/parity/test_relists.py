@@ -12,7 +12,7 @@ from tests import build
 Row = tuple[float, str, str, dict[str, Any]]
 
 POD = build.pod("p", claims={"gpu": "k"})
-ALLOCATED = {"allocation": build.allocation("node-0"), "driver": "gpu.example.com"}
+ALLOCATED: build.Obj = {"allocation": build.allocation("node-0"), "driver": "gpu.example.com"}
 IN_USE = build.claim("k", **ALLOCATED, reserved_for=[build.pod("other")], resourceVersion="100")
 RETURNING = build.claim("k", **ALLOCATED, deallocation_requested=True, resourceVersion="103")
 REALLOCATE = "0/1 nodes are available: resourceclaim must be reallocated."
