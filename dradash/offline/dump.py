@@ -107,6 +107,8 @@ class Dump:
         if self.broken:
             what = f"{self.broken[0]} cannot be read: cannot decide, an object that the verdict rests on may be in it"
             yield Missing("file", what, True)
+        if pod.spec.scheduling_gates:
+            return  # refused before anything else is looked at
         if "nodes" not in self.known:
             yield Missing("Node", "no Node in the input: cannot decide which nodes fit", True)
         if pod.spec.resource_claims:

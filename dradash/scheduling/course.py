@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from dradash.kinds.pod import Pod
-from dradash.scheduling import nodeset
+from dradash.scheduling import fiterror, nodeset
 from dradash.scheduling.choice import Seed
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.effects import Effect
@@ -34,6 +34,15 @@ class Course:
         """A step for each point; those in `missing` are not in this version."""
         states = {p: StepState.NOT_IN_VERSION if p in missing else StepState.NOT_REACHED for p in points}
         return tuple(self.steps.get(p) or Step(point=p, state=state) for p, state in states.items())
+
+    def stopped_by_gates(self) -> bool:
+        """SchedulingGates is the first of the default plugins: while it refuses, no other PreEnqueue is asked."""
+        if not self.pod.spec.scheduling_gates:
+            return False
+        gated = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (fiterror.GATED,))
+        self.say("PreEnqueue", gated, plugin="SchedulingGates")
+        self.end(Outcome.GATED, fiterror.GATED)
+        return True
 
     def end(self, outcome: Outcome, sentence: str) -> None:
         self.outcome, self.sentence = outcome, sentence

@@ -129,6 +129,8 @@ def _node_groups(pod: Pod, cluster: Cluster) -> set[str]:
 
 
 def _groups_of(pod: Pod, cluster: Cluster) -> set[str]:
+    if pod.spec.scheduling_gates:
+        return set()  # as with a claim that PreEnqueue misses: stopped before the queue
     if Generation.STRUCTURED in generations_of(pod, cluster):
         return _device_groups(pod, cluster)
     lookup = pod_claims(pod, cluster)

@@ -46,7 +46,7 @@ def evaluate(
     if (settled := _settled(pod)) is not None:
         outcome, words = settled
         return Evaluation(replace(verdict, outcome=outcome, sentence=words, node=pod.spec.node_name), {})
-    if len(generations) > 1:
+    if len(generations) > 1 and not pod.spec.scheduling_gates:
         what = "make all claims of the pod of one version"
         return Evaluation(replace(verdict, sentence=MIXED, acts_next=ActsNext(who="admin", what=what)), {})
     if (wrong := unreadable(pod, cluster)) is not None:

@@ -68,17 +68,32 @@ class Replay:
         self._taken = 0
         self._now = 0.0
         self._telling = True  # False while the events are read that were there before the recording
-        self._version = 0  # the highest resourceVersion applied
+        self._watching = False  # once a row that is no list was taken
+        self._newest = 0  # the highest version taken
+        self._newest_of: defaultdict[str, int] = defaultdict(int)  # kind -> the same of its rows alone
         self.not_judged = ""  # an API version of resource.k8s.io in the recording that we do not judge
 
     def take(self, t: float, kind: str, change: str, obj: dict[str, Any]) -> Iterator[Said]:
         """Take one row; yields what can be told by now. Call `end` after the last one."""
+        yield from self._until(t - LATENESS)  # before the row is in: it is too late to overtake these
         if kind in KINDS and change not in ("BOOKMARK", "ERROR"):
             self._taken += 1
-            version = 0 if change == "LIST" else _version_of(obj) or self._version
-            heapq.heappush(self._rows, (version, self._taken, t, kind, change, obj))
+            heapq.heappush(self._rows, (self._place(kind, change, obj), self._taken, t, kind, change, obj))
             self._times.append(t)
-        yield from self._until(t - LATENESS)
+            self._watching = self._watching or change != "LIST"
+
+    def _place(self, kind: str, change: str, obj: dict[str, Any]) -> int:
+        """The version by which a row is put in order.
+
+        Kinds may overtake each other, but a kind's own rows never do: a list replaces what its watch told before. What
+        has no version comes after all that was taken.
+        """
+        if change == "LIST" and not self._watching:
+            return 0  # the state that the recording begins with
+        place = max(_version_of(obj) or self._newest, self._newest_of[kind])
+        self._newest = max(self._newest, place)
+        self._newest_of[kind] = place
+        return place
 
     def end(self) -> Iterator[Said]:
         yield from self._until(float("inf"))
@@ -88,9 +103,8 @@ class Replay:
     def _until(self, t: float) -> Iterator[Said]:
         """Apply rows by their resourceVersion until all that were taken up to `t` are applied."""
         while self._times and self._times[0] <= t:
-            version, _, at, kind, change, obj = heapq.heappop(self._rows)
+            _, _, at, kind, change, obj = heapq.heappop(self._rows)
             self._times.remove(at)
-            self._version = max(self._version, version)
             self._now = max(self._now, at)
             while self._pending and self._pending[0].at + WINDOW < self._now:
                 yield _told_by(self._pending.popleft(), self.not_judged)

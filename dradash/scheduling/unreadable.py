@@ -24,6 +24,8 @@ _ASKED_FOR: Final = (_CLAIMS, _CLASSES, _DEVICE_CLASSES, _TEMPLATES, _CONTEXTS)
 
 def unreadable(pod: Pod, cluster: Cluster) -> tuple[str, str] | None:
     """(kind, key) of the first malformed object that the attempt would ask for; None: all of them can be read."""
+    if pod.spec.scheduling_gates:
+        return None  # refused before it asks for any object
     if not any(cluster.malformed[kind] for kind in _ASKED_FOR):
         return None
     if Generation.STRUCTURED in generations_of(pod, cluster):
@@ -31,7 +33,7 @@ def unreadable(pod: Pod, cluster: Cluster) -> tuple[str, str] | None:
     lookup = pod_claims(pod, cluster)
     if lookup.error:
         return _stopped_by(pod, cluster)
-    if pod.spec.scheduling_gates or not lookup.found:
+    if not lookup.found:
         return None  # the attempt ends before it asks for a context or a class
     if pod.key in cluster.malformed[_CONTEXTS]:
         return _CONTEXTS, pod.key
@@ -44,8 +46,6 @@ def _of_structured(pod: Pod, cluster: Cluster) -> tuple[str, str] | None:
     lookup = structured_claims.pod_claims(pod, Claims(cluster))
     if lookup.error:
         return _stopped_by(pod, cluster)
-    if pod.spec.scheduling_gates:
-        return None
     claims = (held.claim for held in lookup.found if held.claim.status.allocation is None)
     classes = (name for claim in claims for name in sorted(class_names(claim.spec.devices)))
     return next(((_DEVICE_CLASSES, n) for n in classes if n in cluster.malformed[_DEVICE_CLASSES]), None)

@@ -18,6 +18,8 @@ from dradash.supervisor.kubeconfig import Target
 
 STOP_USERS, STOP_CLUSTER, STOP_REDIS = range(3)
 DEMO: Final = "demo"
+REPLAY: Final = "replay"
+RECORDING_SHOWN: Final = 48  # characters of its file name
 # Nothing is ever sent to the queue: a Celery worker must have one, and the watch worker must not get tasks.
 WATCH: Final = ("-Q", "watch", "--watch", "-P", "solo")
 AWAIT_WATCH: Final = 60  # seconds until a recording is played though nobody watches; see supervisor.run.READY_TIMEOUT
@@ -86,10 +88,19 @@ def _shared_env(options: Options, workdir: Path, env: Mapping[str, str]) -> dict
 
 
 def _cluster_name(options: Options, env: Mapping[str, str]) -> str:
-    """Simulated clusters that share a Redis must not share a model; the port is theirs alone on this machine."""
+    """Simulated clusters that share a Redis must not share a model; the port is theirs alone on this machine.
+
+    A replayed cluster was a real one, so it is not called the demo: the name says which file is shown.
+    """
     if options.target is not None:
-        return re.sub(r"[^A-Za-z0-9._-]+", "-", options.target.name).strip("-") or "default"
-    return f"{DEMO}-{options.port}" if env.get("REDIS_URL", "").strip() else DEMO
+        return _plain(options.target.name) or "default"
+    name = f"{REPLAY}-{_plain(Path(options.replay).name)[:RECORDING_SHOWN]}".strip("-") if options.replay else DEMO
+    return f"{name}-{options.port}" if env.get("REDIS_URL", "").strip() else name
+
+
+def _plain(name: str) -> str:
+    """A name from outside, as keys of Redis and the page's header may have it."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-")
 
 
 def _redis(socket_path: Path) -> Spec:

@@ -55,6 +55,9 @@ BROKEN = r"""() => {
   }
   return found
 }"""
+# A section that has a line of the navigation for itself (on a phone they are one line that scrolls).
+ALONE = """() => Object.values(Object.groupBy(document.querySelectorAll('.sections a'),
+  a => Math.round(a.getBoundingClientRect().top))).filter(line => line.length === 1).map(([a]) => a.textContent)"""
 # Pieces of a name, between the places where it may be broken, that are on more than one line.
 PIECES = """() => [...document.querySelectorAll('.rows tbody th a')].flatMap(a => [...a.childNodes]).filter(piece => {
   const range = document.createRange()
@@ -83,7 +86,7 @@ def make_scene() -> Scene:
     return scene
 
 
-@pytest.fixture(params=[390, 1366], ids=lambda width: f"{width}px")
+@pytest.fixture(params=[390, 1280, 1366], ids=lambda width: f"{width}px")
 def site(request: pytest.FixtureRequest, browser: Browser, show: Show) -> Iterator[tuple[Site, Page]]:
     made = show(make_scene())
     page = made.open(browser, "/", viewport={"width": request.param, "height": 800})
@@ -95,7 +98,7 @@ def test_nothing_sticks_out_and_no_short_name_is_broken(site: tuple[Site, Page])
     made, page = site
     for path in PAGES:
         page.goto(made.url + path)
-        looks = {"out": OUTSIDE, "cut": CUT, "over": COVERED, "broken": BROKEN}
+        looks = {"out": OUTSIDE, "cut": CUT, "over": COVERED, "broken": BROKEN, "alone": ALONE}
         found = {what: page.evaluate(script) for what, script in looks.items()}
         assert found == {what: [] for what in looks}, path
         assert page.locator("h1, .totals").count(), path
@@ -236,6 +239,44 @@ def test_all_sections_of_both_generations_are_in_sight_and_reached_by_tab(browse
     for label in links.all_text_contents():
         assert page.evaluate("document.activeElement.textContent") == label
         page.keyboard.press("Tab")
+    page.close()
+
+
+def many_of_everything() -> Scene:
+    """Watches whose states, ages and counts are as wide as they get."""
+    scene = make_scene()
+    scene.put(*(build.node(f"many-{i}") for i in range(1200)))
+    for kind in ("resourceclaims", "podschedulingcontexts"):
+        scene.sync(kind, "stale")
+    for kind in ("deviceclasses", "resourceslices"):
+        scene.sync(kind, "notServed")
+    return scene
+
+
+@pytest.mark.parametrize("width", [761, 1101, 1280, 1366])
+def test_the_watched_kinds_and_the_sections_fit(browser: Browser, show: Show, width: int) -> None:
+    site = show(many_of_everything())
+    page = site.open(browser, "/", viewport={"width": width, "height": 800})
+    assert page.locator(".kinds tr").count() > 8
+    for script in (OUTSIDE, ALONE, STICKS_OUT):
+        assert page.evaluate(script) == [], width
+    top, last = page.locator(".top-end").bounding_box(), page.locator(".sections a").last.bounding_box()
+    assert top is not None
+    assert last is not None
+    assert top["x"] + top["width"] <= width - 12
+    assert last["x"] + last["width"] <= (top["x"] if last["y"] < top["y"] + top["height"] else width)
+    page.close()
+
+
+def test_the_columns_of_a_claims_page_begin_at_one_height(browser: Browser, show: Show) -> None:
+    """A claim of v1alpha2 has no requests: their block is there, and empty."""
+    site = show(make_scene())
+    page = site.open(browser, "/ns/ml/claims/far", viewport={"width": 1280, "height": 800})
+    cards = page.locator(".columns > div").evaluate_all(
+        "columns => columns.map(c => c.querySelector('.card').getBoundingClientRect().top)"
+    )
+    assert len(cards) == 2
+    assert cards[0] == cards[1]
     page.close()
 
 

@@ -29,6 +29,30 @@ def test_all_vectors_pass() -> None:
     assert not mismatches, "\n".join(f"{m.id}\n{m.diff}" for m in mismatches[:3])
 
 
+def test_objects_that_do_not_say_their_type_are_v1alpha2_as_in_a_list() -> None:
+    """apiVersion and kind are not in the items of a typed list, nor then in what the plugin writes of them."""
+    for row in rows(OWN)[:600]:
+        bare = copy.deepcopy(row)
+        for field in ("nodes", "classes", "claims", "podSchedulingContexts"):
+            for obj in bare["input"][field]:
+                del obj["apiVersion"], obj["kind"]
+        assert check(bare) is None, row["id"]
+        for expected in bare["expected_any_of"]:
+            for write in expected.get("writes", ()):
+                if write["verb"] == "update":
+                    del write["body"]["apiVersion"], write["body"]["kind"]
+        assert check(bare) is None, row["id"]
+
+
+def test_a_write_of_another_type_is_a_mismatch() -> None:
+    row = copy.deepcopy(next(r for r in rows(OWN) if '"verb":"update"' in json.dumps(r, separators=(",", ":"))))
+    assert check(row) is None
+    for expected in row["expected_any_of"]:
+        for write in expected["writes"]:
+            write.get("body", {})["apiVersion"] = "resource.k8s.io/v1"
+    assert check(row) is not None
+
+
 def test_the_command_counts_and_ends_well_when_all_pass(tmp_path: Path) -> None:
     some = tmp_path / "some.jsonl"
     some.write_text("\n".join(json.dumps(row) for row in rows(OWN)[:40]))

@@ -26,7 +26,9 @@ def random_object(rng: random.Random, kind: str, number: int) -> build.Obj:
             owns = {"a": f"claim-{rng.randrange(3)}"}
             templates = {"b": "tmpl"} if rng.random() < 0.5 else {}
             generated = {"b": f"claim-{rng.randrange(3)}"} if rng.random() < 0.7 else {}
-            spec = {"nodeSelector": {"zone": rng.choice("ab")}} if rng.random() < 0.3 else {}
+            spec: build.Obj = {"nodeSelector": {"zone": rng.choice("ab")}} if rng.random() < 0.3 else {}
+            if rng.random() < 0.15:
+                spec |= {"schedulingGates": [{"name": "quota"}]}
             node = "node-0" if rng.random() < 0.1 else ""
             return build.pod(
                 f"pod-{number}",

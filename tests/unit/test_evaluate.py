@@ -31,6 +31,7 @@ def verdict(pod: build.Obj, *objects: build.Obj, **options: Any) -> Verdict:
 POD = build.pod("p", claims={"gpu": "claim"})
 CLAIM = build.claim("claim")
 CLASS = build.resource_class("gpu", driver="gpu.example.com")
+GATED = build.pod("p", claims={"gpu": "claim"}, spec={"schedulingGates": [{"name": "quota"}]})
 THREE = build.nodes(3)
 
 
@@ -133,8 +134,8 @@ def test_what_is_malformed_and_not_asked_for_changes_no_verdict() -> None:
     assert verdict(POD, allocated, malformed(CLASS), *THREE).outcome is Outcome.SCHEDULABLE
     other = malformed(build.resource_class("other"))
     assert verdict(POD, CLAIM, CLASS, other, *THREE) == verdict(POD, CLAIM, CLASS, *THREE)
-    gated = build.pod("p", claims={"gpu": "claim"}, spec={"schedulingGates": [{"name": "wait"}]})
-    assert verdict(gated, CLAIM, malformed(CLASS), *THREE).outcome is Outcome.GATED
+    for objects in ((CLAIM, malformed(CLASS)), (malformed(CLAIM), CLASS), (malformed(builddevices.claim("claim")),)):
+        assert verdict(GATED, *objects, *THREE).outcome is Outcome.GATED
 
 
 def test_a_claim_in_use_names_the_pods_that_hold_it() -> None:
@@ -186,11 +187,32 @@ def test_without_nodes_the_scheduler_has_its_own_sentence() -> None:
     assert verdict(POD, CLAIM, CLASS).sentence == "no nodes available to schedule pods"
 
 
-def test_scheduling_gates_come_after_the_claims() -> None:
-    pod = build.pod("p", claims={"gpu": "claim"}, spec={"schedulingGates": [{"name": "quota"}]})
-    assert verdict(pod, CLASS, *THREE).outcome is Outcome.BLOCKED
-    gated = verdict(pod, CLAIM, CLASS, *THREE)
+DEVICE_CLASS = builddevices.device_class("gpu")
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [
+        (CLASS,),
+        (DEVICE_CLASS,),
+        (CLAIM, CLASS),
+        (build.claim("claim", deletionTimestamp=build.CREATED), CLASS),
+        (builddevices.claim("claim"), DEVICE_CLASS),
+    ],
+)
+def test_scheduling_gates_refuse_before_the_claims_are_asked_for(objects: tuple[build.Obj, ...]) -> None:
+    gated = verdict(GATED, *objects, *THREE)
     assert (gated.outcome, gated.acts_next.names) == (Outcome.GATED, ("quota",))
+    assert gated.sentence == "Scheduling is blocked due to non-empty scheduling gates"
+    refused = gated.step("PreEnqueue")
+    assert (refused.plugin, refused.code) == ("SchedulingGates", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+    assert {s.state for s in gated.steps[1:]} <= {StepState.NOT_REACHED, StepState.NOT_IN_VERSION}
+
+
+def test_a_gated_pod_with_claims_of_two_versions_is_gated_first() -> None:
+    pod = build.pod("p", claims={"a": "claim", "b": "other"}, spec={"schedulingGates": [{"name": "quota"}]})
+    two = (CLAIM, builddevices.claim("other"))
+    assert verdict(pod, *two, *THREE).outcome is Outcome.GATED
 
 
 def test_an_invalid_class_filter_is_an_error_of_prefilter() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
+import pytest
 
 from dradash.kinds.claim import ResourceClaim
 from dradash.kinds.registry import decode
@@ -183,6 +184,31 @@ def test_a_claim_is_created_before_anything_is_said_about_it_whichever_watch_was
     claim = msgspec.convert(build.claim("claim"), ResourceClaim)
     told = negotiate([SeenContext(10.0, context)], {"gpu": [SeenClaim(10.3, claim)]}, {"gpu": "gpu.example.com"})
     assert told.rounds[0].turns[0].kind is TurnKind.CREATED
+
+
+@pytest.mark.parametrize("heard", [{"gpu": 30.0, "nic": 30.0}, {"gpu": 30.4, "nic": 30.9}, {"gpu": 30.9, "nic": 1.0}])
+def test_claims_are_created_before_the_negotiation_begins_also_in_the_same_second(heard: dict[str, float]) -> None:
+    created = {name: rfc3339(at) for name, at in heard.items()}
+    states = claims(**{n: [(40.0, build.claim(f"{n}-claim", created=created[n]))] for n in heard})
+    answered = build.context(POD, potential=NODES, unsuitable={"gpu": []}, created=rfc3339(30.0))
+    context = decode(PodSchedulingContext, build.raw(answered))
+    turns = negotiate([SeenContext(40.0, context)], states, DRIVERS).rounds[0].turns
+    assert [(t.kind, t.claim) for t in turns[:3]] == [
+        *((TurnKind.CREATED, name) for name in sorted(heard, key=lambda n: (min(heard[n], 30.0), n))),
+        (TurnKind.CREATED, ""),
+    ]
+    assert turns[2].text == "begins the negotiation: the PodSchedulingContext is created"
+
+
+def rfc3339(at: float) -> str:
+    return f"1970-01-01T00:00:{at:06.3f}Z"
+
+
+def test_a_claim_that_is_created_anew_comes_after_the_deletion_of_the_first() -> None:
+    gpu = build.claim("gpu-claim")
+    states = claims(gpu=[(0.5, gpu), (1.4, None), (1.8, gpu)])
+    turns = [t for r in negotiate(contexts({"potential": NODES}), states, DRIVERS).rounds for t in r.turns]
+    assert [t.kind for t in turns] == [TurnKind.CREATED, TurnKind.PROPOSED, TurnKind.DELETED, TurnKind.CREATED]
 
 
 def test_a_driver_is_remembered_when_its_claim_is_gone() -> None:

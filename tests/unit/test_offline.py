@@ -328,6 +328,12 @@ def test_a_namespace_without_any_claim_is_said_to_be_perhaps_not_gathered() -> N
     assert says not in explained(*WAITING).missing
 
 
+def test_of_a_gated_pod_nothing_is_missed() -> None:
+    gated = TRAIN | {"spec": TRAIN["spec"] | {"schedulingGates": [{"name": "quota"}]}}
+    found = explained(gated)
+    assert (found.outcome, found.missing) == ("Gated", ())
+
+
 def test_a_class_is_not_missed_where_every_claim_is_allocated() -> None:
     claim = build.claim("c", "ml", allocation=build.allocation("node-1"), reserved_for=[TRAIN])
     found = explained(*build.nodes(2), TRAIN, claim)

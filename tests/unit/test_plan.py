@@ -8,6 +8,7 @@ import pytest
 
 from dradash.conf import from_environ
 from dradash.store import embedded
+from dradash.store.keys import check_cluster
 from dradash.supervisor import listen
 from dradash.supervisor.child import Spec
 from dradash.supervisor.errors import StartError
@@ -48,6 +49,25 @@ def test_simulated_clusters_on_one_redis_keep_apart() -> None:
     }
     assert len(names) == 2
     assert planned(demo=True)["web"].env["DRADASH_CLUSTER"] == "demo"
+
+
+@pytest.mark.parametrize(
+    ("recording", "name"),
+    [
+        ("/var/secret-project/classic-1.30.jsonl", "replay-classic-1.30.jsonl"),
+        ("/r/{a} b\n<i>\udc80.gz", "replay-a-b-i-.gz"),
+        ("/r/\u8a18\u9332", "replay"),
+        ("/r/" + "a" * 255, "replay-" + "a" * 48),
+    ],
+)
+def test_a_replayed_cluster_is_called_a_replay_of_its_file(recording: str, name: str) -> None:
+    assert planned(replay=recording)["web"].env["DRADASH_CLUSTER"] == name
+    shared = [
+        planned({"REDIS_URL": "redis://there/0"}, replay=recording, port=port)["web"].env["DRADASH_CLUSTER"]
+        for port in (8001, 8002)
+    ]
+    assert shared == [f"{name}-8001", f"{name}-8002"]
+    assert check_cluster(shared[0])
 
 
 def test_a_real_cluster_has_the_name_of_its_context_made_fit_for_keys() -> None:

@@ -28,7 +28,8 @@ class Attempt(Course):
     state: CycleState | None = None
 
     def run(self) -> Attempt:
-        self._pre_enqueue()
+        if not self.stopped_by_gates():
+            self._pre_enqueue()
         return self
 
     def all_steps(self) -> tuple[Step, ...]:
@@ -42,11 +43,6 @@ class Attempt(Course):
         self.say("PreEnqueue", status)
         if not status.is_success:
             self.end(Outcome.BLOCKED, status.message)
-        elif self.pod.spec.scheduling_gates:
-            self.say(
-                "PreEnqueue", Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (fiterror.GATED,)), plugin="SchedulingGates"
-            )
-            self.end(Outcome.GATED, fiterror.GATED)
         elif not self.cluster.nodes.all:
             self.end(Outcome.UNSCHEDULABLE, fiterror.NO_NODES)
         else:

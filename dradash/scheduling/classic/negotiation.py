@@ -92,12 +92,17 @@ def _driver_in(states: Sequence[SeenClaim]) -> str:
 
 
 def _created_first(turns: Sequence[Turn]) -> list[Turn]:
-    """Each kind has a watch of its own, so that a claim was created may be heard after the first words about it."""
-    creations = [t for t in turns if t.kind is TurnKind.CREATED]
-    others = [t for t in turns if t.kind is not TurnKind.CREATED]
-    first = min((t.at for t in others), default=0.0)
-    late = [msgspec.structs.replace(t, at=first) if 0 < t.at - first < OVERTAKEN else t for t in creations]
-    return late + others
+    """The scheduler begins when all claims are there, but each kind has a watch of its own, and objects tell their
+    creation to the second: that a claim was created may be heard after, or with, the first words about it."""
+    creations = [t for t in turns if t.kind is TurnKind.CREATED and t.claim]
+    others = [t for t in turns if t.kind is not TurnKind.CREATED or not t.claim]
+    told: set[str] = set()
+    for i, turn in enumerate(creations):
+        first = min((t.at for t in others if t.claim in ("", turn.claim)), default=turn.at)
+        if turn.claim not in told and 0 < turn.at - first < OVERTAKEN:
+            creations[i] = msgspec.structs.replace(turn, at=first)
+        told.add(turn.claim)  # one that is created anew comes after the end of the first
+    return creations + others
 
 
 def _timed(turns: Sequence[Turn]) -> list[Turn]:

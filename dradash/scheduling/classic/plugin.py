@@ -13,6 +13,7 @@ import msgspec
 
 from dradash.kinds.claim import IMMEDIATE, WAIT_FOR_FIRST_CONSUMER, ResourceClaim
 from dradash.kinds.pod import Pod
+from dradash.scheduling import marshal
 from dradash.scheduling.choice import Seed
 from dradash.scheduling.classic.claims import Lookup, can_be_reserved, is_reserved_for_pod
 from dradash.scheduling.classic.cycle import ClaimInformation, CycleState
@@ -187,7 +188,7 @@ def _deallocate(claim: ResourceClaim, cluster: Cluster) -> Effect:
     status.pop("reservedFor", None)
     status["deallocationRequested"] = True
     body["status"] = status
-    return Effect("update", CLAIMS, claim.namespace, claim.name, body, subresource="status")
+    return Effect("update", CLAIMS, claim.namespace, claim.name, marshal.classic_claim(body), subresource="status")
 
 
 def pre_score(state: CycleState, nodes: NodeTable, feasible: int, seed: Seed) -> Status:

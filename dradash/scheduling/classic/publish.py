@@ -7,6 +7,7 @@ from typing import Any, Final
 from dradash.kinds.meta import is_controlled_by
 from dradash.kinds.pod import Pod
 from dradash.kinds.schedulingcontext import ClaimSchedulingStatus, PodSchedulingContext
+from dradash.scheduling import marshal
 from dradash.scheduling.classic.cycle import CycleState
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.effects import Effect
@@ -96,8 +97,8 @@ def _update(state: CycleState, cluster: Cluster) -> Effect:
         spec["selectedNode"] = state.selected_node
     if state.potential_nodes is not None:
         spec["potentialNodes"] = list(state.potential_nodes)
-    body["spec"] = {k: v for k, v in spec.items() if v}
-    return Effect("update", CONTEXTS, pod.namespace, pod.name, body)
+    body["spec"] = spec
+    return Effect("update", CONTEXTS, pod.namespace, pod.name, marshal.scheduling_context(body))
 
 
 def _apply(state: CycleState, context: PodSchedulingContext) -> Effect:

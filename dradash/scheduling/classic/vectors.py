@@ -8,12 +8,13 @@ import msgspec
 
 from dradash.kinds.claim import ResourceClaim
 from dradash.kinds.pod import Pod
-from dradash.kinds.registry import decode
+from dradash.kinds.registry import KINDS, decode
 from dradash.kinds.schedulingcontext import PodSchedulingContext
 from dradash.scheduling.choice import Seed
 from dradash.scheduling.classic import hints, plugin
 from dradash.scheduling.classic.claims import pod_claims
 from dradash.scheduling.classic.cycle import CycleState
+from dradash.scheduling.classic.publish import API_VERSION
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.effects import Effect
 from dradash.scheduling.status import Status
@@ -62,8 +63,15 @@ def _cluster(case: dict[str, Any]) -> Cluster:
         for obj in case.get(field) or ():
             meta = obj["metadata"]
             key = f"{meta['namespace']}/{meta['name']}" if meta.get("namespace") else meta["name"]
-            cluster.put(kind, key, msgspec.json.encode(obj))
+            cluster.put(kind, key, msgspec.json.encode(_with_type(kind, obj)))
     return cluster
+
+
+def _with_type(kind: str, obj: dict[str, Any]) -> dict[str, Any]:
+    """Items of a list do not say what they are; without a version a claim would be taken for one of a later API."""
+    if not KINDS[kind].group or obj.get("apiVersion"):
+        return obj
+    return {**obj, "apiVersion": API_VERSION, "kind": KINDS[kind].kind}
 
 
 class _Cycle:

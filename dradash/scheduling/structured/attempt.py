@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from dradash.scheduling import fiterror, nodechecks
 from dradash.scheduling.course import PLUGIN, Course, summary
-from dradash.scheduling.status import SKIP, SUCCESS, Code, Status, error
+from dradash.scheduling.status import SKIP, SUCCESS, Status, error
 from dradash.scheduling.structured import binding, plugin
 from dradash.scheduling.structured.claims import Lookup, pod_claims
 from dradash.scheduling.structured.claimwrites import ClaimWrites
@@ -27,7 +27,8 @@ class Attempt(Course):
     filtered: Filtered | None = None
 
     def run(self) -> Attempt:
-        self._pre_enqueue(listed(self.cluster))
+        if not self.stopped_by_gates():
+            self._pre_enqueue(listed(self.cluster))
         return self
 
     def all_steps(self) -> tuple[Step, ...]:
@@ -41,10 +42,6 @@ class Attempt(Course):
         self.say("PreEnqueue", status)
         if not status.is_success:
             self.end(Outcome.BLOCKED, status.message)
-        elif self.pod.spec.scheduling_gates:
-            gated = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (fiterror.GATED,))
-            self.say("PreEnqueue", gated, plugin="SchedulingGates")
-            self.end(Outcome.GATED, fiterror.GATED)
         elif not self.cluster.nodes.all:
             self.end(Outcome.UNSCHEDULABLE, fiterror.NO_NODES)
         else:

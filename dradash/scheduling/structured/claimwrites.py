@@ -17,6 +17,7 @@ from dradash.kinds import quantity as quantities
 from dradash.kinds.deviceclaim import MAX_RESERVED_FOR, ResourceClaim
 from dradash.kinds.quantity import InvalidQuantity
 from dradash.kinds.registry import decode
+from dradash.scheduling import marshal
 from dradash.scheduling.effects import Effect
 
 Raw = dict[str, Any]
@@ -46,7 +47,11 @@ def held(raw: Raw) -> HeldClaim:
 
 
 def canonical(claim: Raw) -> Raw:
-    """The claim as Go writes it again: its quantities in canonical form. The input is not touched."""
+    """The claim as Go writes it again: without unset fields, its quantities in canonical form.
+
+    The input is not touched.
+    """
+    claim = marshal.device_claim(claim)
     return _canonical(claim) if '"consumedCapacity"' in (text := json.dumps(claim)) or '"capacity"' in text else claim
 
 
@@ -62,6 +67,11 @@ def _canonical(value: Any) -> Any:
     if isinstance(capacity, dict) and isinstance(capacity.get("requests"), dict):
         changed["capacity"] = {**capacity, "requests": _quantities(capacity["requests"])}
     return changed
+
+
+def _body(claim: Raw) -> Raw:
+    """Of a write: also what was copied into the claim from elsewhere is written as Go does."""
+    return copy.deepcopy(marshal.device_claim(claim))
 
 
 def _quantities(amounts: Raw) -> Raw:
@@ -130,7 +140,7 @@ class ClaimWrites:
 
     def create(self, claim: Raw) -> Raw:
         meta = claim["metadata"]
-        self._record(Effect("create", CLAIMS, meta["namespace"], "", copy.deepcopy(claim)))
+        self._record(Effect("create", CLAIMS, meta["namespace"], "", _body(claim)))
         stored = copy.deepcopy(claim)
         # The names are made up; the API server draws its own.
         stored["metadata"] |= {"name": f"{meta['generateName']}00000", "uid": "created-uid-1"}
@@ -157,7 +167,7 @@ class ClaimWrites:
     def _updated(self, claim: Raw, subresource: str) -> Raw:
         meta = claim["metadata"]
         name = meta["name"]
-        self._record(Effect("update", CLAIMS, meta["namespace"], name, copy.deepcopy(claim), subresource))
+        self._record(Effect("update", CLAIMS, meta["namespace"], name, _body(claim), subresource))
         try:
             stored = self._accepted(claim, name, subresource)
         except APIError as error:
