@@ -11,9 +11,10 @@ from dradash.api import params
 from dradash.api.asking import Ask
 from dradash.api.endpoint import Endpoint, Listing, listed, projected
 from dradash.api.schemas import ROOT, Ref, Shape, ref, time_of
+from dradash.kinds.registry import KINDS
 from dradash.problems import NOT_FOUND, Refusal
 from dradash.reader.world import World
-from dradash.scheduling.doctor.finding import OBJECTS_LISTED, Finding, Severity
+from dradash.scheduling.doctor.finding import DEVICES, DRIVERS, OBJECTS_LISTED, POOLS, Finding, Severity
 from dradash.scheduling.doctor.rules import RULES
 
 
@@ -84,7 +85,9 @@ def about(ask: Ask, kind: str, key: str) -> tuple[FindingRow, ...]:
 def items(ask: Ask, world: World, keys: Iterable[str] | None) -> Iterator[Finding]:  # noqa: ARG001 - no watch
     wanted = [(of, ask.params[name]) for name, of in _FILTERS.items() if name in ask.params]
     text = ask.get("q").casefold()
-    for finding in ask.findings().findings:
+    report = ask.findings()
+    subject = ask.params.get("about")
+    for finding in report.findings if subject is None else report.by_object.get(subject, ()):
         if all(of(finding) == value for of, value in wanted):
             if text and text not in f"{finding.sentence} {finding.id}".casefold():
                 continue
@@ -119,6 +122,7 @@ FINDINGS: Final = Listing(
     },
     row=lambda ask, world, finding: row_of(finding),  # noqa: ARG005 - as every resource's
 )
+_KINDS: Final = (*KINDS, DRIVERS, POOLS, DEVICES)
 ENDPOINTS: Final = (
     listed(
         "findings",
@@ -131,6 +135,7 @@ ENDPOINTS: Final = (
         params.text("namespace", "Only findings about this namespace.", "ml"),
         params.text("class", "Only findings about this ResourceClass.", "gpu"),
         params.text("driver", "Only findings about this driver.", "gpu.example.com"),
+        params.about("Only findings about this object.", _KINDS),
         params.text("q", "Only findings whose sentence or id contains this text.", "train"),
         varies="findings",
     ),
