@@ -13,7 +13,7 @@ from dradash.api.endpoint import Endpoint, projected
 from dradash.api.paging import page_of
 from dradash.api.schemas import Rows, Shape, Total, page, url
 from dradash.kinds.registry import KINDS
-from dradash.problems import BAD_PARAMETER, NO_SUCH_MOMENT, Refusal
+from dradash.problems import NO_SUCH_MOMENT, Refusal
 from dradash.reader.comparing import differing
 from dradash.reader.differences import Differs, fields_of, place_of
 from dradash.reader.moment import show
@@ -71,10 +71,10 @@ def answer(ask: Ask) -> Any:
 
 def _differing(ask: Ask) -> list[Differs]:
     other: float | None = None if ask.params[WITH] == NOW else ask.params[WITH]
-    if other is None and ask.at is None:
-        raise Refusal(BAD_PARAMETER, "with: now is compared with now; say at=, or another moment")
     at, other = (None, ask.at) if other is None else (ask.at, other)
-    if other is None or other > time.time():
+    if other is None:
+        return []  # now with now
+    if other > time.time():
         raise Refusal(NO_SUCH_MOMENT, "with: this time has not come yet")
     try:
         return differing(at, other)[0]

@@ -17,7 +17,7 @@ LONGEST: Final = 300
 MOST_ROWS: Final = 1000
 ROWS: Final = 100
 _DURATION: Final = re.compile(r"(\d{1,9})([smhd]?)")
-_LABEL: Final = re.compile(r"[^=\s]+(?:=[^=\s]*)?")
+_LABEL: Final = re.compile(r"[^= ]+(?:=[^= ]*)?")
 _SECONDS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 Schema = Mapping[str, Any]

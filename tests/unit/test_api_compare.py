@@ -33,9 +33,8 @@ def scene() -> Iterator[Scene]:
 
 
 def _alive(name: str) -> build.Obj:
-    node: Any = build.node(name, labels={"zone": "a"})
-    node["metadata"]["resourceVersion"] = "77"
-    return node
+    node = build.node(name, labels={"zone": "a"})
+    return node | {"metadata": node["metadata"] | {"resourceVersion": "77"}}
 
 
 def ask(params: dict[str, str], status: int = 200) -> Any:
@@ -82,7 +81,7 @@ def test_two_moments_are_compared_whichever_is_named_first(scene: Scene) -> None
     assert names(found) == names(ask({"at": late, "with": early}))
     assert ("pods", "ml/new", "DELETED") in names(found)
     assert ("resourceclaims", "ml/train-gpu", "MODIFIED") not in names(found)
-    assert names(ask({"at": early, "with": early})) == []
+    assert names(ask({"at": early, "with": early})) == names(ask({"with": "now"})) == []
     assert names(ask({"at": early, "with": "now"})) == names(ask({"with": early}))
 
 
@@ -119,7 +118,6 @@ def test_pages_together_are_the_list_and_the_total_is_at_most_too_low(scene: Sce
     [
         ({}, 400, "bad-parameter"),
         ({"with": ""}, 400, "bad-parameter"),
-        ({"with": "now"}, 400, "bad-parameter"),
         ({"with": "yesterday"}, 400, "bad-parameter"),
         ({"with": "2001-01-01T00:00:00Z"}, 404, "no-such-moment"),
         ({"with": "2199-01-01T00:00:00Z"}, 404, "no-such-moment"),
