@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.urls import include, path
+from django.views.decorators.csrf import csrf_exempt
 from django.views.generic import RedirectView
 
 from dradash.web import machines, views
@@ -21,6 +22,8 @@ from dradash.web.pages import (
     pods,
     search,
 )
+
+_API = csrf_exempt(RedirectView.as_view(url="/api/v1/", http_method_names=("get", "head")))
 
 urlpatterns = [
     path("", views.PageView.as_view(page=overview.OverviewPage), name="overview"),
@@ -61,7 +64,7 @@ urlpatterns = [
     path("changes", views.PageView.as_view(page=changes.ChangesPage), name="changes"),
     path("about", views.PageView.as_view(page=about.AboutPage), name="about"),
     path("search", views.PageView.as_view(page=search.SearchPage), name="search"),
-    path("api/v1", RedirectView.as_view(url="/api/v1/"), name="api-root"),
+    path("api/v1", _API, name="api-root"),
     path("api/v1/", include("dradash.api.urls")),
     path("sign-in", views.sign_in, name="sign-in"),
     path("sign-out", views.sign_out, name="sign-out"),

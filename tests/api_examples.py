@@ -26,6 +26,7 @@ from dradash.api.endpoints import ENDPOINTS
 from dradash.api.openapi import EXAMPLES
 from dradash.api.schemas import ROOT
 from dradash.reader import current
+from dradash.reader.moment import show
 from dradash.store.model import VERDICTS
 from tests import build, builddevices, devicescene, pages
 from tests.api_shapes import differences, shape
@@ -39,6 +40,7 @@ SELECTOR: Final = 'device.capacity["gpu.example.com"].memory.compareTo(quantity(
 # What endpoints are asked that say nothing else.
 ASKED: Final = {
     "selectors": f"?class=a100&limit={ROWS}&" + urlencode({"expression": SELECTOR}),
+    "compare": f"?limit={ROWS}&kind=verdicts&" + urlencode({"with": show(build.NOW + 50)}),
     "taints": f"?limit={ROWS}&pool=rack/one&key=maintenance",
 }
 

@@ -19,6 +19,7 @@ from dradash.store.replica import Applied
 
 I = TypeVar("I")  # noqa: E741 - an item
 
+OF_NOW = ("now", "freshness")  # `varies` of answers about the past that say also what is known now
 OFTEN = 5.0  # seconds for which what also changes with time is said to be the same
 
 
@@ -71,7 +72,7 @@ class Endpoint:
     """path: behind /api/v1, with {names}. filters: parameters of its own.
 
     varies: words for what else than the revision changes the answers: "findings", "time"; "now": an answer
-    about the past says what is known now.
+    about the past says what is known now; "freshness": and how old that is.
     """
 
     name: str

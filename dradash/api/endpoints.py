@@ -8,6 +8,7 @@ from dradash.api import (
     changes,
     claims,
     classes,
+    compare,
     deviceclasses,
     devices,
     drivers,
@@ -43,6 +44,7 @@ ENDPOINTS: Final[tuple[Endpoint, ...]] = (
     *taints.ENDPOINTS,
     *findings.ENDPOINTS,
     *changes.ENDPOINTS,
+    *compare.ENDPOINTS,
     *system.ENDPOINTS,
     *lookup.ENDPOINTS,
 )

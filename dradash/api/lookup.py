@@ -31,7 +31,7 @@ class Found(Shape, frozen=True):
 
     kind: a plural; drivers, devices (DRIVER/POOL/DEVICE) and pools; findings, whose key is a code; health. key "": a
     list, of which labels leave some rows. at: the moment that url and page are of, null: now. It is another one than
-    was asked for where nothing is kept of that, and where another object has the name by now. health has none.
+    was asked for where nothing is kept of that, and where another object has the name by now.
     """
 
     kind: str
@@ -141,7 +141,7 @@ def _row(found: alertlabels.Found, asked: float | None, shown: float | None) -> 
         uid=found.uid,
         gone=time_of(found.gone),
         at=time_of(moment),
-        url=resource if found.kind == alertlists.HEALTH else _of(resource, moment),
+        url=_of(resource, moment),
         page=_and(_of(there, moment), why),
     )
 

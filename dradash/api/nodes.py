@@ -125,8 +125,7 @@ def _candidates(ask: Ask, world: World, sets: dict[str, int]) -> int:
     if name := given.get("class"):
         nodes &= sets.get(name, 0)
     if label := given.get("label"):
-        key, _, value = label.partition("=")
-        nodes &= table.with_labels({key: value})
+        nodes &= table.labelled(label)
     if state := given.get("state"):
         nodes &= table.unschedulable if state == CORDONED else ~table.unschedulable
     return nodes
@@ -263,7 +262,7 @@ ENDPOINTS: Final = (
         "Nodes, as classes, claims and waiting pods see them",
         NODES,
         params.text("class", "Only nodes that this ResourceClass leaves.", "gpu"),
-        params.text("label", "Only nodes with this label, key=value.", "zone=a"),
+        params.label("label", "Only nodes with this label: key=value, or a key with any value.", "zone=a"),
         params.choice("state", "Only nodes in this state.", (SCHEDULABLE, CORDONED)),
         params.text("q", "Only nodes whose name contains this text.", "node-1"),
     ),

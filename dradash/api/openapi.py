@@ -15,6 +15,7 @@ from dradash.api.endpoint import Endpoint
 from dradash.api.endpoints import ENDPOINTS
 from dradash.api.params import Param
 from dradash.api.schemas import ROOT
+from dradash.api.serving import INSTANCE, LINK, REVISION, TOTAL, TOTAL_EXACT
 from dradash.api.watching import WatchEvent, as_event, as_line
 from dradash.problems import CONTENT_TYPE, KINDS, Problem, type_of
 
@@ -31,6 +32,13 @@ _WHERE: Final = {
 }
 
 Node = dict[str, Any]
+
+_OF_LINES: Final[tuple[tuple[str, str, Node], ...]] = (
+    (REVISION, "Of NDJSON: `revision`, to watch from.", {"type": "integer"}),
+    (INSTANCE, "Of NDJSON: `instance`.", {"type": "string"}),
+    (TOTAL, "Of NDJSON: `total.count`.", {"type": "integer"}),
+    (TOTAL_EXACT, "Of NDJSON: `total.exact`.", {"type": "boolean"}),
+)
 
 
 @cache
@@ -109,13 +117,23 @@ def _operation(endpoint: Endpoint, schema: Node) -> Node:
         "responses": {
             "200": {
                 "description": "The answer.",
-                "headers": {"ETag": {"schema": {"type": "string"}, "description": "For If-None-Match."}},
+                "headers": _headers(endpoint),
                 "content": content,
             },
             "304": {"description": "Nothing has changed since the answer with this ETag."},
             **{str(s): {"$ref": f"#/components/responses/{s}"} for s in sorted(statuses)},
         },
     }
+
+
+def _headers(endpoint: Endpoint) -> Node:
+    found: Node = {"ETag": {"schema": {"type": "string"}, "description": "For If-None-Match."}}
+    if endpoint.is_list:
+        found |= {name: {"schema": dict(schema), "description": told} for name, told, schema in _OF_LINES}
+    if endpoint.pageable and endpoint.is_list:
+        told = 'Of NDJSON with `limit`: the address of the following page (`rel="next"`), where there is one.'
+        found[LINK] = {"schema": {"type": "string"}, "description": told}
+    return found
 
 
 def _lines(endpoint: Endpoint) -> Node:
@@ -175,6 +193,8 @@ def _parameter(param: Param) -> Node:
     found: Node = {"name": param.name, "in": "query", "description": param.description, "schema": dict(param.schema)}
     if param.schema.get("type") == "array":
         found |= {"style": "form", "explode": False}
+    if param.required:
+        found["required"] = True
     if param.example:
         found["example"] = param.example
     return found

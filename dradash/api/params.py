@@ -17,6 +17,7 @@ LONGEST: Final = 300
 MOST_ROWS: Final = 1000
 ROWS: Final = 100
 _DURATION: Final = re.compile(r"(\d{1,9})([smhd]?)")
+_LABEL: Final = re.compile(r"[^= ]+(?:=[^= ]*)?")
 _SECONDS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 Schema = Mapping[str, Any]
@@ -31,6 +32,7 @@ class Param(msgspec.Struct, frozen=True):
     read: Callable[[str], Any]
     example: str = ""
     allowed: tuple[str, ...] = ()
+    required: bool = False
 
 
 def text(name: str, description: str, example: str = "") -> Param:
@@ -71,6 +73,20 @@ def reason(description: str) -> Param:
         "pattern": rf"^(?:|{'|'.join(allowed)}|[\s\S]*\s[\s\S]*)$",
     }
     return Param("reason", f"{told}One word that is no code is refused.", schema, read, "ClaimInUse", allowed)
+
+
+def label(name: str, description: str, example: str) -> Param:
+    """The key of a label, or `key=value`; neither has an equals sign or a space of its own."""
+
+    def read(value: str) -> str:
+        if len(value) > LONGEST:
+            raise ValueError(f"at most {LONGEST} characters")
+        if value and not _LABEL.fullmatch(value):
+            raise ValueError("a label's key, or key=value")
+        return value
+
+    schema = {"type": "string", "maxLength": LONGEST, "pattern": rf"^(?:|{_LABEL.pattern})$"}
+    return Param(name, description, schema, read, example)
 
 
 def flag(name: str, description: str) -> Param:
@@ -114,6 +130,12 @@ AT: Final = Param(
     {"type": "string", "format": "date-time"},
     _moment,
 )
+
+
+def other_moment(name: str, description: str, now: str) -> Param:
+    """Another moment than `at`, which must be said; `now` stands for itself."""
+    schema = {"type": "string", "anyOf": [{"format": "date-time"}, {"const": now}]}
+    return Param(name, description, schema, lambda v: v if v == now else _moment(v), EXAMPLE, required=True)
 
 
 def _alerts_moment(value: str) -> float | str:
@@ -204,4 +226,6 @@ def read_all(params: Sequence[Param], given: Iterable[tuple[str, list[str]]]) ->
             raise Refusal(BAD_PARAMETER, f"{name}: {error}", param.allowed) from error
         if value not in ("", ()):  # as if it was not given
             found[name] = value
+    if missing := next((p for p in params if p.required and p.name not in found), None):
+        raise Refusal(BAD_PARAMETER, f"{missing.name}: must be given, such as {missing.example}", missing.allowed)
     return found

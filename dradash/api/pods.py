@@ -18,7 +18,8 @@ from dradash.reader.follower import Follower
 from dradash.reader.world import World
 from dradash.scheduling.claimfacts import classes_in
 from dradash.scheduling.reasons import codes_of
-from dradash.scheduling.verdict import Outcome, Verdict
+from dradash.scheduling.states import ACTORS
+from dradash.scheduling.verdict import PERSON, Outcome, Verdict
 from dradash.store.model import VERDICTS
 from dradash.store.replica import Applied
 
@@ -29,6 +30,7 @@ ANY: Final = "any"
 NO_CLAIM: Final = ("Missing", "Unreadable")  # states of verdict.ClaimRef in which it has no resource
 _TELL: Final = frozenset({KIND, VERDICTS})  # a verdict has all that a row tells of claims, classes and nodes
 _SETTLED: Final = (Outcome.BOUND, Outcome.TERMINATING)
+_WHO: Final = tuple(code for code, _, _ in ACTORS)
 _ORDER: Final = {str(o): i for i, o in enumerate((*Outcome, NOT_JUDGED))}
 
 
@@ -296,7 +298,7 @@ FILTERS: Final = (
     params.text("class", "Only pods with a claim of this ResourceClass.", "gpu"),
     params.text("driver", "Only pods with a claim of this driver.", "gpu.example.com"),
     params.text("node", "Only pods that are bound to this node, or would be.", "node-1"),
-    params.text("who", "Only pods whose `actsNext.who` is this; person: only a person can help.", "driver"),
+    params.choice("who", "Only pods whose `actsNext.who` is this; person: only a person can help.", (*_WHO, PERSON)),
     params.duration("waiting", "Only pods whose verdict has been the same for at least so long."),
     params.text("q", "Only pods whose key or sentence contains this text.", "train"),
 )

@@ -13,14 +13,15 @@ from typing import Any, Final
 import msgspec
 from asgiref.sync import sync_to_async
 from django.core.handlers.asgi import ASGIRequest
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotModified, StreamingHttpResponse
+from django.utils.encoding import escape_uri_path
 from django.views.decorators.csrf import csrf_exempt
 
 from dradash.accepts import quality
 from dradash.api import watching
 from dradash.api.asking import Ask
-from dradash.api.endpoint import OFTEN, Endpoint
-from dradash.api.params import NOT_WATCHED, Param, read_all
+from dradash.api.endpoint import OF_NOW, OFTEN, Endpoint
+from dradash.api.params import NOT_WATCHED, SINCE, Param, read_all
 from dradash.api.schemas import Rows
 from dradash.problems import BAD_PARAMETER, CONTENT_TYPE, INTERNAL, NOT_FOUND, UNAVAILABLE, WRONG_METHOD, Refusal
 from dradash.reader import current
@@ -32,6 +33,12 @@ logger = logging.getLogger(__name__)
 JSON: Final = "application/json"
 NDJSON: Final = "application/x-ndjson"
 STREAMED: Final = 500  # rows that are read at once while a list is streamed
+# Of NDJSON: what the JSON document has beside its rows.
+REVISION: Final = "Dradash-Revision"
+INSTANCE: Final = "Dradash-Instance"
+TOTAL: Final = "Dradash-Total"
+TOTAL_EXACT: Final = "Dradash-Total-Exact"
+LINK: Final = "Link"
 # What findings and the drivers' record say, and when, is each process's own: so are their tags.
 _PROCESS: Final = secrets.token_hex(4)
 _WITHOUT_MODEL: Final = frozenset({"health", "reasons"})
@@ -42,8 +49,6 @@ NEVER_WATCHED: Final = (
 
 ANY: Final = "*"
 _TAG: Final = re.compile(r"""(?:W/)?("[^"]*")""")
-
-_NUMBER: Final = re.compile(r"[0-9]{1,18}")
 
 _encoder = msgspec.json.Encoder()
 
@@ -108,7 +113,7 @@ def _answer(
     if given == ANY:
         endpoint.answer(ask)  # raises Refusal where there is nothing that the reader could have
     if given == ANY or opaque(tag) in _TAG.findall(given):
-        response: HttpResponseBase = HttpResponse(status=304)
+        response: HttpResponseBase = HttpResponseNotModified()
     elif wants_lines and endpoint.is_list:
         response = _lines(endpoint, ask, request)
     else:
@@ -138,14 +143,14 @@ def etag(endpoint: Endpoint, ask: Ask, address: str, *, lines: bool) -> str:
     """Equal tags mean equal answers: the revision, and for what changes without one also that."""
     instance, revision, state, _ = ask.here.follower.version()
     parts: list[object] = [address, lines, instance, state]
-    if ask.at is None or endpoint.varies == "now" or time.time() - ask.at < SETTLED_AFTER:
+    if ask.at is None or endpoint.varies in OF_NOW or time.time() - ask.at < SETTLED_AFTER:
         parts.append(revision)
         if endpoint.varies:
             parts.append(_PROCESS)
         if "findings" in endpoint.varies:
             report = ask.here.doctor.report()
             parts += [report.generation, report.at > 0]
-        if "time" in endpoint.varies or "waiting" in ask.params:
+        if {"time", "freshness"} & set(endpoint.varies.split()) or "waiting" in ask.params:
             parts.append(int(time.time() / OFTEN))
     return f'W/"{hashlib.blake2b(repr(parts).encode(), digest_size=12).hexdigest()}"'
 
@@ -159,35 +164,50 @@ def opaque(tag: str) -> str:
 
 
 def _lines(endpoint: Endpoint, ask: Ask, request: HttpRequest) -> StreamingHttpResponse:
-    """A list row by row, as far as `limit` or to its end. The first rows are read here, so that faults are problems."""
+    """A list row by row: with `limit` the rows of that one answer, else to its end.
+
+    The first rows are read here, so that faults are problems, and that headers say what a document has around its rows.
+    """
     pages = _pages(endpoint, ask)
     first = next(pages)
 
     def chunks() -> Iterator[bytes]:
-        yield first
-        yield from pages
+        yield _encoder.encode_lines(first.items)
+        yield from (_encoder.encode_lines(rows.items) for rows in pages)
 
     async def chunks_async() -> AsyncIterator[bytes]:
-        yield first
-        while chunk := await sync_to_async(lambda: next(pages, b""), thread_sensitive=False)():
-            yield chunk
+        yield _encoder.encode_lines(first.items)
+        while rows := await sync_to_async(lambda: next(pages, None), thread_sensitive=False)():
+            yield _encoder.encode_lines(rows.items)
 
     body = chunks_async() if isinstance(request, ASGIRequest) else chunks()
-    return StreamingHttpResponse(body, content_type=NDJSON)
+    response = StreamingHttpResponse(body, content_type=NDJSON)
+    response.headers[REVISION] = str(first.revision)
+    response.headers[INSTANCE] = first.instance
+    response.headers[TOTAL] = str(first.total.count)
+    response.headers[TOTAL_EXACT] = "true" if first.total.exact else "false"
+    if first.next is not None and "limit" in ask.params:
+        response.headers[LINK] = f'<{_behind(request, first.next)}>; rel="next"'
+    return response
 
 
-def _pages(endpoint: Endpoint, ask: Ask) -> Iterator[bytes]:
-    left = ask.params.get("limit")
+def _pages(endpoint: Endpoint, ask: Ask) -> Iterator[Rows[Any]]:
     params = dict(ask.params)
-    while left is None or left > 0:
-        if endpoint.pageable:
-            params["limit"] = STREAMED if left is None else min(left, STREAMED)
+    if endpoint.pageable:
+        params.setdefault("limit", STREAMED)
+    while True:
         rows: Rows[Any] = endpoint.answer(Ask(ask.here, params, ask.where, max(ask.now, time.time())))
-        yield _encoder.encode_lines(rows.items)
-        if rows.next is None:
+        yield rows
+        if rows.next is None or "limit" in ask.params:
             return
-        left = None if left is None else left - len(rows.items)
         params["cursor"] = rows.next
+
+
+def _behind(request: HttpRequest, cursor: str) -> str:
+    """The address of the following page."""
+    query = request.GET.copy()
+    query["cursor"] = cursor
+    return f"{escape_uri_path(request.path)}?{query.urlencode()}"
 
 
 # --- watch -----------------------------------------------------------------------------------------------------------
@@ -200,8 +220,8 @@ def _watch(endpoint: Endpoint, ask: Ask, request: HttpRequest, *, lines: bool) -
         raise Refusal(BAD_PARAMETER, f"{why}: leave out {', '.join(wrong)}", allowed)
     since = ask.params.get("since")
     # An EventSource that comes back asks with the address it began with: where it was is in the header alone.
-    if _NUMBER.fullmatch(resumed := request.headers.get("Last-Event-ID", "")):
-        since = int(resumed)
+    if resumed := request.headers.get("Last-Event-ID", "").strip():
+        since = _resumed(resumed)
     watch = watching.begin(endpoint, ask, since)
     kind = NDJSON if lines else "text/event-stream; charset=utf-8"
     if request.method == "HEAD":
@@ -214,3 +234,11 @@ def _watch(endpoint: Endpoint, ask: Ask, request: HttpRequest, *, lines: bool) -
     response.headers["X-Accel-Buffering"] = "no"
     response.headers["Cache-Control"] = "no-store"
     return response
+
+
+def _resumed(text: str) -> int:
+    """Beginning with what comes would leave out what has changed since, without a word."""
+    try:
+        return int(SINCE.read(text))
+    except ValueError as error:
+        raise Refusal(BAD_PARAMETER, f"Last-Event-ID: {error}, as the events have for their id") from error

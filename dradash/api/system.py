@@ -24,7 +24,10 @@ from dradash.store.model import StoreUnavailable, SyncState
 
 
 class KindHealth(Shape, frozen=True):
-    """A watched kind. state: unknown, notServed, forbidden, syncing, synced or stale. objects: null, not known."""
+    """A watched kind. state: unknown, notServed, forbidden, syncing, synced or stale; of the past also notKept.
+
+    objects: null, not known. seen: of the past null, it is not kept.
+    """
 
     kind: str
     state: str
@@ -37,7 +40,10 @@ class KindHealth(Shape, frozen=True):
 
 
 class Health(Shape, frozen=True):
-    """state: loading, live or unavailable (what is answered is then what was read last). leader: "" for nobody."""
+    """state: loading, live or unavailable (what is answered is then what was read last). leader: "" for nobody.
+
+    With at, revision, changedAt (null: not kept) and kinds are as of then; all else is of now.
+    """
 
     state: str
     cluster: str
@@ -86,9 +92,12 @@ def _known(sync: SyncState | None) -> bool:
 
 def health(ask: Ask) -> Any:
     fresh = ask.here.follower.freshness()
-    with ask.here.follower.world() as world:
+    revision, changed_at = fresh.revision, fresh.changed_at
+    with ask.world() as world:
         kinds = tuple(_kind(world, plural) for plural in KINDS)
         instance = world.instance
+        if ask.at is not None:
+            revision, changed_at = world.revision, world.recent[-1].at if world.recent else 0.0
     try:
         start = ask.here.model.history_start() or 0.0
     except StoreUnavailable:
@@ -96,9 +105,9 @@ def health(ask: Ask) -> Any:
     found = Health(
         state=fresh.state,
         cluster=str(settings.DRADASH.cluster),
-        revision=fresh.revision,
+        revision=revision,
         instance=instance,
-        changed_at=time_of(fresh.changed_at),
+        changed_at=time_of(changed_at),
         checked_at=time_of(fresh.checked_at),
         error=fresh.error,
         leader=fresh.leader,
@@ -163,8 +172,7 @@ ENDPOINTS: Final = (
         "How fresh and whole the answers are",
         Health,
         health,
-        varies="time",
-        past=False,
+        varies="freshness",
     ),
     Endpoint("stats", "/stats", "system", "Counts by outcome, reason and state", Stats, stats, varies="findings"),
     Endpoint(

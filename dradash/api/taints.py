@@ -13,12 +13,14 @@ from dradash.api.published import address
 from dradash.api.schemas import ROOT, Ref, Shape, ref
 from dradash.kinds.devicetaintrule import DeviceTaintRule, DeviceTaintSelector
 from dradash.kinds.resourceslice import DeviceTaint
+from dradash.problems import NOT_FOUND, Refusal
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.structured import taintpreview
 from dradash.scheduling.structured.devices import DeviceID
 from dradash.scheduling.structured.taintpreview import EFFECTS, ClaimFate, PendingFate, PodFate, Preview, Question
 
 SECONDS: Final = 2.0
+NAMED: Final = 100  # rules, to who asks for one that there is none of
 
 
 class TaintSpec(Shape, frozen=True):
@@ -122,6 +124,9 @@ def answer(ask: Ask) -> Any:
 
 def _question(ask: Ask, cluster: Cluster) -> Question | None:
     if name := ask.get("rule"):
+        if name not in (rules := cluster.inventory.rules):
+            known = tuple(sorted(rules)[:NAMED])
+            raise Refusal(NOT_FOUND, f"rule: there is no DeviceTaintRule {name[:100]}", known)
         return taintpreview.of_rule(cluster, name)
     if not any(ask.get(name) for name in ("driver", "pool", "device", "key")):
         return None

@@ -14,18 +14,18 @@ import yaml
 
 from dradash.cli.style import Style, safe
 from dradash.cli.told import told
-from dradash.offline.documents import BadInput, read
+from dradash.offline.documents import SUFFIXES, BadInput, read
 from dradash.offline.dump import Dump
 from dradash.offline.explain import Explainer, Explanation
-from dradash.offline.gather import gather
+from dradash.offline.gather import STDIN, gather
 
 HELP: Final = "judge pods from `kubectl get -o yaml` output, without a cluster"
 DESCRIPTION: Final = """\
 Judge pods from files: what `kubectl get -o yaml` (or json) prints, Lists, several documents or files, a directory, a
-must-gather tree, a tar (.gz) of these, or - for standard input. Nothing is asked of a cluster, Redis or web server.
-Manifests that nobody has applied yet are read with the API server's defaults (a request of one device, a container's
-requests from its limits, a node's allocatable from its capacity); what admission adds is not known.
-JSON is read several times faster than YAML.
+must-gather tree, a tar (.gz) of these, or - for standard input. A recording (by `record`) is judged as the cluster was
+at its end. Nothing is asked of a cluster, Redis or web server. Manifests that nobody has applied yet are read with the
+API server's defaults (a request of one device, a container's requests from its limits, a node's allocatable from its
+capacity); what admission adds is not known. JSON is read several times faster than YAML.
 
   kubectl get pods,nodes,resourceclaims,resourceclaimtemplates,deviceclasses,resourceslices,events -A -o yaml |
     dradash explain -f - ml/train
@@ -34,7 +34,9 @@ JSON is read several times faster than YAML.
 
 Exit status: 0 schedulable (or bound), 1 not, 2 the input cannot be used or does not decide it; of several pods the
 worst; 3 the output cannot be written."""
-_POD: Final = re.compile(r"[a-z0-9-]+/[a-z0-9.-]+")
+_POD: Final = re.compile(r"(?:[a-z0-9-]+/)?[a-z0-9][a-z0-9.-]*")
+_FILES: Final = (*SUFFIXES, ".jsonl", ".gz", ".tgz", ".tar", ".txt")
+_HOW: Final = "a pod is NAMESPACE/NAME, or NAME"
 _OBJECTS: Final = b"apiVersion"  # in a text that is no other program's configuration or log
 NOTED: Final = 3  # of what could not be read
 SCHEDULABLE, NOT_SCHEDULABLE, BAD_INPUT = 0, 1, 2
@@ -50,8 +52,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    files, pod = _told_apart(args.filename, args.pod)
     try:
+        files, pod = _told_apart(args.filename, args.pod)
         dump = load(files)
         found = explanations(dump, pod, args.node)
     except BadInput as error:
@@ -64,10 +66,16 @@ def run(args: Namespace) -> int:
 
 
 def _told_apart(files: list[str], pod: str | None) -> tuple[list[str], str | None]:
-    """In `-f FILE... NS/POD` the pod reads as one more file: it is one only if there is such a file."""
-    if pod is None and len(files) > 1 and _POD.fullmatch(files[-1]) and not os.path.exists(files[-1]):
-        return files[:-1], files[-1]
-    return files, pod
+    """In `-f FILE... NS/POD` the pod reads as one more file: it is one only if there is such a file, or looks like one.
+
+    Raises BadInput for what is neither.
+    """
+    last = files[-1]
+    if pod is not None or len(files) == 1 or last == STDIN or os.path.exists(last) or last.endswith(_FILES):
+        return files, pod
+    if not _POD.fullmatch(last):
+        raise BadInput(f"{last}: there is no such file; {_HOW}")
+    return files[:-1], last
 
 
 def load(paths: list[str]) -> Dump:
@@ -91,7 +99,10 @@ def explanations(dump: Dump, pod: str | None, node: str) -> list[Explanation]:
         if not found:
             raise BadInput(_nothing(dump))
         return found
-    key = pod if "/" in pod else _only(dump, pod)
+    namespace, slash, name = pod.partition("/")
+    if slash and (not namespace or not name or "/" in name):
+        raise BadInput(f"{pod} is no pod: {_HOW}")
+    key = pod if slash else _only(dump, pod)
     one = explainer.pod(key, node)
     if one is None:
         wrong = next((n for n in dump.notes if f": Pod {key} cannot be read: " in n), "")

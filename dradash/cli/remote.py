@@ -31,7 +31,7 @@ Exit status: 0, 1 when it refuses or there is no such thing, 2 when it cannot be
 output cannot be written."""
 URL: Final = "http://127.0.0.1:8000"
 _WATCHED: Final = ("pods", "claims", "negotiations")
-_NOT_WATCHED: Final = ("severity", "code", "pool")  # of findings and devices
+_NOT_WATCHED: Final = ("about", "severity", "code", "pool")  # of findings and devices
 # What may follow an option, for completion alone: the server knows what it takes.
 VALUES: Final[Mapping[str, tuple[str, ...]]] = {
     "filter_outcome": ("any", *map(str, Outcome), "NotJudged"),
@@ -71,6 +71,7 @@ def _add_filters(parser: ArgumentParser, *, watched: bool = False) -> None:
         ("outcome", "only pods with this verdict; any: bound ones too"),
         ("reason", "only pods refused for this reason (a code)"),
         ("state", "only claims, negotiations, pools or devices in this state"),
+        ("about", "only findings about this object: KIND/KEY such as pods/ml/train"),
         ("severity", "only findings of this severity"),
         ("code", "only findings with this code"),
         ("class", "only with this ResourceClass or DeviceClass"),

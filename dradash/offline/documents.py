@@ -1,6 +1,7 @@
 """`kubectl get -o yaml|json` output and what else holds Kubernetes objects, as a list of objects. Pure.
 
 A document may be an object, a List of any kind, or several of them: YAML documents, or JSON values after each other.
+A recording is read as the objects at its end.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ import msgspec
 import yaml
 
 from dradash.offline.cutoff import broken_off, headless, is_headless
+from dradash.offline.recorded import BadRow, at_end, is_recording
 
 SUFFIXES: Final = (".yaml", ".yml", ".json")
 # An alias can make a few bytes into gigabytes, and kubectl never writes one.
 _ALIAS: Final = re.compile(rb"(?:^|[\s\[{,:-])\*[^\s*]", re.MULTILINE)
 _DEEPEST: Final = 100
+_VECTOR: Final = frozenset({"id", "input", "expected_any_of"})
 _MARKS: Final = (  # UTF-32's begins as UTF-16's does
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -34,10 +37,14 @@ class BadInput(ValueError):
 
 
 class Listed(msgspec.Struct, frozen=True):
-    """What one document says. listed: "apiVersion kind" of its typed lists, which say that there are no more."""
+    """What one document says. listed: "apiVersion kind" of its typed lists, which say that there are no more.
+
+    notes: what whoever reads the verdict must know of it.
+    """
 
     objects: list[dict[str, Any]]
     listed: frozenset[str]
+    notes: tuple[str, ...] = ()
 
 
 class _Loader(yaml.CSafeLoader):
@@ -53,6 +60,8 @@ _Loader.yaml_implicit_resolvers = {
 def read(text: bytes, where: str) -> Listed:
     """where: names the input in errors. Raises BadInput."""
     text = utf8(text, where)
+    if is_recording(text):
+        return _recorded(text, where)
     objects: list[dict[str, Any]] = []
     listed: set[str] = set()
     try:
@@ -71,6 +80,17 @@ def read(text: bytes, where: str) -> Listed:
     except RecursionError as error:
         raise BadInput(f"{where}: nested too deeply") from error
     return Listed(objects, frozenset(listed))
+
+
+def _recorded(text: bytes, where: str) -> Listed:
+    try:
+        ended = at_end(text)
+    except BadRow as error:
+        raise BadInput(f"{where}: {error}") from error
+    notes = [f"{where} is a recording: judged as the cluster was at its end"]
+    if ended.cut:
+        notes.append(f"{where}: the recording breaks off in line {ended.cut}; what came before is used")
+    return Listed(ended.objects, ended.listed, tuple(notes))
 
 
 def utf8(text: bytes, where: str) -> bytes:
@@ -115,7 +135,9 @@ def _skip(text: str, at: int) -> int:
 def _objects(document: dict[str, Any], where: str, listed: set[str], depth: int) -> Iterator[dict[str, Any]]:
     kind, version, items = document.get("kind"), document.get("apiVersion"), document.get("items")
     if not isinstance(kind, str) or not isinstance(version, str):
-        raise BadInput(f"{where}: {_shown(document)} has no apiVersion and kind: it is no Kubernetes object")
+        of_parity = "; it looks like vectors (`parity` reads them)" if document.keys() >= _VECTOR else ""
+        no_object = f"{_shown(document)} has no apiVersion and kind: it is no Kubernetes object"
+        raise BadInput(f"{where}: {no_object}{of_parity}")
     if not kind.endswith("List") or not (items is None or isinstance(items, list)) or "items" not in document:
         yield document
         return

@@ -57,6 +57,7 @@ class Dump:
         self.now = 0.0  # newest time that the objects speak of: the dump was made then or later
 
     def take(self, listed: Listed, where: str) -> None:
+        self.notes += listed.notes
         for name in listed.listed:
             version, _, kind = name.partition(" ")
             if (known := _kind(version, kind)) is not None:

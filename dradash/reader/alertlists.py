@@ -98,11 +98,20 @@ def lists(asked: Mapping[str, str], world: World) -> Iterator[tuple[str, Filters
     page = asked.get("page", "")
     wanted = [page] if page in PAGES else []
     wanted += [of for label, of in _LEAVE.items() if asked.get(label, "") in _VALUES[label]]
+    if page in PAGES and _is_mistyped(page, asked):
+        wanted = [of for of in wanted if of != page]
     if asked.get("kind", "") in KINDS:
         wanted.append("about")
     for of in dict.fromkeys(wanted):
         kind, _, filters = PAGES[of]
         yield kind, tuple((name, asked[name]) for name in filters if _leaves(of, name, asked, world))
+
+
+def _is_mistyped(page: str, asked: Mapping[str, str]) -> bool:
+    """A filter of the page says what nothing can: all rows would be another answer than the one asked for."""
+    closed = (name for name in PAGES[page][2] if name in _VALUES)
+    # A state may be a claim's or a negotiation's, whichever list it stands beside.
+    return any(value not in _VALUES[name] and value not in STATES for name in closed if (value := asked.get(name, "")))
 
 
 def _leaves(of: str, name: str, asked: Mapping[str, str], world: World) -> bool:

@@ -220,6 +220,13 @@ class NodeTable:
             nodes &= nodeset.of_slots(self._labels.get(key, {}).get(value, ()))
         return nodes
 
+    def labelled(self, label: str) -> int:
+        """Nodes with the label, of the value too if there is one: `key` or `key=value`."""
+        key, has_value, value = label.partition("=")
+        if has_value:
+            return self.with_labels({key: value})
+        return nodeset.of_slots(slot for members in self.label_values(key).values() for slot in members)
+
     def by_taints(self) -> Mapping[tuple[Taint, ...], int]:
         """Nodes grouped by their exact list of taints."""
         if self._taint_sets is None:

@@ -71,6 +71,8 @@ class Replay:
         self._watching = False  # once a row that is no list was taken
         self._newest = 0  # the highest version taken
         self._newest_of: defaultdict[str, int] = defaultdict(int)  # kind -> the same of its rows alone
+        self._first: dict[str, tuple[str, tuple[str, ...]]] | None = None  # by pod: what was said before, and ours
+        self._spoken_of: set[str] = set()
         self.not_judged = ""  # an API version of resource.k8s.io in the recording that we do not judge
 
     def take(self, t: float, kind: str, change: str, obj: dict[str, Any]) -> Iterator[Said]:
@@ -100,11 +102,27 @@ class Replay:
         while self._pending:
             yield _told_by(self._pending.popleft(), self.not_judged)
 
+    def before(self) -> Iterator[Said]:
+        """After `end`: what was said before the recording, of pods of which nothing was said during it, beside our
+        verdict on the first state. agrees is True or None: other words may be about a cluster that has changed since.
+        """
+        first = self._said_before() if self._first is None else self._first
+        for pod in sorted(first.keys() - self._spoken_of):
+            message, ours = first[pod]
+            agrees, clauses = compare(message, ours) if not self.not_judged else (None, ())
+            yield Said(0.0, pod, message, agrees or None, clauses, ours, "condition")
+
+    def _said_before(self) -> dict[str, tuple[str, tuple[str, ...]]]:
+        pods = {key: _condition_text(pod) for key, pod in self.cluster.pods.items() if self._verdicts.get(key)}
+        return {key: (text, self._verdicts[key][-1][1]) for key, text in pods.items() if text}
+
     def _until(self, t: float) -> Iterator[Said]:
         """Apply rows by their resourceVersion until all that were taken up to `t` are applied."""
         while self._times and self._times[0] <= t:
             _, _, at, kind, change, obj = heapq.heappop(self._rows)
             self._times.remove(at)
+            if at > 0 and self._first is None:
+                self._first = self._said_before()
             self._now = max(self._now, at)
             while self._pending and self._pending[0].at + WINDOW < self._now:
                 yield _told_by(self._pending.popleft(), self.not_judged)
@@ -175,6 +193,7 @@ class Replay:
         if not self._telling:
             return
         pod = f"{event.about.namespace}/{event.about.name}"
+        self._spoken_of.add(pod)
         ours = tuple(dict.fromkeys(s for _, said in reversed(self._in_force(pod, t)) for s in said))
         words = _condition_text(self.cluster.pods.get(pod))
         repeated = event.series is not None and event.series.count > 1 and bool(words)

@@ -13,8 +13,10 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.urls import URLPattern, get_resolver
+from django.utils.decorators import method_decorator
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views import View
+from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dradash.reader import current
@@ -34,6 +36,7 @@ MOMENT = "moment"  # what somebody typed into the form that goes to a time
 _PLACE: Final = re.compile(r"<\w+:(\w+)>")  # in a route, for what differs
 
 
+@method_decorator(csrf_exempt, "dispatch")  # it only reads: another method is 405, and no request a forged one
 class PageView(View):
     page: type[Page] = OverviewPage
     http_method_names = ("get", "head", "options")
@@ -86,6 +89,7 @@ def _go_to(request: HttpRequest, typed: str) -> HttpResponse:
     return HttpResponseRedirect(f"{request.path}?{query.urlencode()}")
 
 
+@csrf_exempt
 @require_safe
 def healthz(request: HttpRequest) -> HttpResponse:  # noqa: ARG001 - a view
     """For load balancers: one word, no data. 503 until the model was read, and while it cannot be read."""
@@ -93,7 +97,9 @@ def healthz(request: HttpRequest) -> HttpResponse:  # noqa: ARG001 - a view
     return HttpResponse(f"{state}\n", content_type="text/plain", status=200 if state == "live" else 503)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@csrf_exempt
+@require_http_methods(["GET", "HEAD", "POST"])  # asked first: a method that there is none of is no forged request
+@csrf_protect
 def sign_in(request: HttpRequest) -> HttpResponse:
     conf = settings.DRADASH
     after = _local_address(request, request.POST.get("next") or request.GET.get("next") or "/")
@@ -116,7 +122,9 @@ def _local_address(request: HttpRequest, address: str) -> str:
     return address if local and not urlsplit(address).path.startswith("/sign-") else "/"
 
 
+@csrf_exempt
 @require_POST
+@csrf_protect
 def sign_out(request: HttpRequest) -> HttpResponse:
     request.session.flush()
     return HttpResponseRedirect("/sign-in")

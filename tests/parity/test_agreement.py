@@ -11,7 +11,7 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from dradash.scheduling.replay import Replay, Said
+from dradash.scheduling.replay import Replay, Said, key_of
 
 RECORDING = Path(__file__).parent / "data" / "classic-1.30.jsonl"
 
@@ -80,6 +80,61 @@ def test_what_was_said_before_the_recording_began_belongs_to_no_moment() -> None
     assert len(replay(recorded)) == 28
 
 
+def waiting(tmp_path: Path, message: str = "") -> Path:
+    """The recording's state when the scheduler had spoken of team-b/silent, as a recording in which nothing happens."""
+    there: dict[str, dict[str, Any]] = {}
+    for row in rows():
+        kind = there.setdefault(row["kind"], {})
+        if row["type"] == "LIST":
+            kind.clear()
+            kind.update({key_of(item): item for item in row["object"].get("items") or ()})
+        elif row["type"] in ("ADDED", "MODIFIED"):
+            kind[key_of(row["object"])] = row["object"]
+        elif row["type"] == "DELETED":
+            kind.pop(key_of(row["object"]), None)
+        said = there.get("pods", {}).get("team-b/silent", {}).get("status", {}).get("conditions") or ()
+        if row["kind"] == "pods" and any("0/1 nodes" in c.get("message", "") for c in said):
+            break
+    for pod in there["pods"].values():
+        for condition in pod["status"].get("conditions") or ():
+            condition["message"] = message or condition.get("message", "")
+    versions = {"nodes": "v1", "pods": "v1", "namespaces": "v1", "events": "v1"}
+    path = tmp_path / "waiting.jsonl"
+    lists = (
+        {"apiVersion": versions.get(kind, "resource.k8s.io/v1alpha2"), "items": list(objects.values())}
+        for kind, objects in there.items()
+    )
+    lines = [{"t": 0, "kind": k, "type": "LIST", "object": o} for k, o in zip(there, lists, strict=True)]
+    path.write_text("\n".join(map(json.dumps, lines)) + "\n")
+    return path
+
+
+def told(path: Path) -> list[str]:
+    out = io.StringIO()
+    call_command("agreement", str(path), stdout=out)
+    return out.getvalue().splitlines()
+
+
+def test_pods_that_only_wait_are_told_with_what_was_said_before_and_what_to_do(tmp_path: Path) -> None:
+    first, *others, last = told(waiting(tmp_path))
+    assert first == (
+        "   before  agree        team-b/silent: "
+        "0/1 nodes are available: 1 waiting for resource driver to provide information."
+    )
+    assert last == "0 agree, 0 differ, 0 not modelled"
+    text = " ".join(others)
+    assert "the scheduler said nothing of these pods while the recording was made" in text
+    assert "Record for six minutes or more" in text
+
+
+def test_other_words_from_before_the_recording_are_no_difference(tmp_path: Path) -> None:
+    old = "0/9 nodes are available: 9 excluded by resource class node filter."
+    lines = told(waiting(tmp_path, old))
+    assert lines[0] == f"   before  not compared team-b/silent: {old}"
+    assert any("the cluster may have changed in between" in line for line in lines)
+    assert lines[-1] == "0 agree, 0 differ, 0 not modelled"
+
+
 def test_an_event_that_overtook_what_the_scheduler_saw_is_compared_with_it_all_the_same() -> None:
     recorded = rows()
     said = next(i for i, r in enumerate(recorded) if r["kind"] == "events" and "train-1" in str(r["object"]))
@@ -103,7 +158,8 @@ def test_a_recording_of_versions_that_are_not_judged_is_said_to_be_that(tmp_path
     other.write_text(text.replace('resource.k8s.io/v1"', 'resource.k8s.io/v1alpha3"'))
     out = io.StringIO()
     call_command("agreement", str(other), stdout=out)
-    assert "resource.k8s.io/v1alpha3 is in this recording" in out.getvalue()
+    judged = "v1, v1beta2, v1beta1, v1alpha2"
+    assert f"resource.k8s.io/v1alpha3 is in this recording; verdicts are made for {judged}\n" in out.getvalue()
     assert out.getvalue().endswith("0 agree, 0 differ, 25 not modelled\n")
 
 

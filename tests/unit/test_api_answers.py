@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from django.conf import settings
@@ -46,6 +47,8 @@ def test_an_unchanged_answer_is_304_and_a_changed_one_is_not(scene: Scene) -> No
     tag = ask("/pods").headers["ETag"]
     again = ask("/pods", if_none_match=f'"other", {tag}')
     assert (again.status_code, again.content) == (304, b"")
+    assert "Content-Type" not in again.headers
+    assert again.headers["ETag"] == tag
     assert ask("/pods?q=x", if_none_match=tag).status_code == 200
     scene.put(build.pod("more", "ml", claims={"c": "none"}))
     scene.look()
@@ -144,6 +147,37 @@ def test_a_list_is_streamed_as_lines_to_its_end_or_to_the_limit(monkeypatch: pyt
     five = b"".join(ask("/nodes?limit=5&fields=name", accept="application/x-ndjson")).splitlines()
     assert [json.loads(line) for line in five] == [{"name": n} for n in pages.NODES[:5]]
     assert ask("/nodes?limit=0", accept="application/x-ndjson").status_code == 400
+
+
+@pytest.mark.usefixtures("scene")
+def test_headers_of_lines_say_what_a_document_has_beside_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dradash.api.serving.STREAMED", 3)
+    whole = ask("/nodes").json()
+    lines = ask("/nodes", accept="application/x-ndjson")
+    assert lines.headers["Dradash-Revision"] == str(whole["revision"])
+    assert lines.headers["Dradash-Instance"] == whole["instance"]
+    assert (lines.headers["Dradash-Total"], lines.headers["Dradash-Total-Exact"]) == ("8", "true")
+    assert "Link" not in lines.headers  # to its end: nothing follows
+    one = ask("/changes?limit=1", accept="application/x-ndjson")
+    total = ask("/changes?limit=1").json()["total"]
+    assert not total["exact"]
+    assert (one.headers["Dradash-Total"], one.headers["Dradash-Total-Exact"]) == (str(total["count"]), "false")
+
+
+@pytest.mark.usefixtures("scene")
+@pytest.mark.parametrize(
+    "query", ["limit=3&q=node-&fields=name", "limit=3&sort=-node&fields=name", "limit=8&fields=name"]
+)
+def test_the_links_of_lines_lead_through_the_whole_list(query: str) -> None:
+    address, names = f"{ROOT}/nodes?{query}", []
+    for _ in pages.NODES:
+        response = Client().get(address, headers={"accept": "application/x-ndjson"})
+        names += [json.loads(line)["name"] for line in b"".join(response).splitlines()]
+        following = re.fullmatch(r'<(.*)>; rel="next"', response.headers.get("Link", ""))
+        if following is None:
+            break
+        address = following[1]
+    assert names == sorted(pages.NODES, reverse="-node" in query)
 
 
 @pytest.mark.usefixtures("scene")
@@ -281,10 +315,32 @@ def test_at_answers_as_it_was_then(scene: Scene) -> None:
     assert ask(f"/pods/ml/new?at={show(before)}").json()["gone"] is None
 
 
+def test_health_of_the_past_says_how_each_kind_was_then(scene: Scene) -> None:
+    before, revision = scene.now, scene.model.revision()
+    scene.now += 60
+    scene.delete(pages.NEW)
+    scene.sync("nodes", "stale", "timeout")
+    scene.look()
+    now, then = ask("/health").json(), ask(f"/health?at={show(before)}").json()
+    assert {k["kind"]: (k["state"], k["error"]) for k in now["kinds"]}["nodes"] == ("stale", "timeout")
+    assert {k["kind"]: (k["state"], k["error"]) for k in then["kinds"]}["nodes"] == ("synced", "")
+    assert [{k["kind"]: k["objects"] for k in of["kinds"]}["pods"] for of in (now, then)] == [1, 2]
+    assert (then["revision"], then["changedAt"]) == (revision, show(before))
+    assert now["revision"] > revision
+    assert (then["state"], then["instance"]) == (now["state"], now["instance"])  # of now
+
+
+def test_the_page_about_dradash_links_to_the_health_of_the_same_moment(scene: Scene) -> None:
+    at = show(scene.now)
+    scene.now += 60
+    html = Client().get("/about", {"at": at}).content.decode()
+    assert f'href="{ROOT}/health?at={quote(at, "")}"' in html
+
+
 @pytest.mark.usefixtures("scene")
 @pytest.mark.parametrize("at", ["2001-01-01T00:00:00Z", "2199-01-01T00:00:00Z"])
 def test_a_moment_that_cannot_be_shown_is_a_problem(at: str) -> None:
-    for path in ("/pods", "/pods/ml/train", "/findings", "/stats"):
+    for path in ("/pods", "/pods/ml/train", "/findings", "/stats", "/health"):
         response = ask(f"{path}?at={at}")
         assert response.status_code == 404
         assert response.json()["type"] == "urn:dradash:problem:no-such-moment"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from django.test import Client
@@ -13,10 +14,12 @@ from dradash.api import params
 from dradash.api.endpoints import ENDPOINTS
 from dradash.reader import current
 from dradash.scheduling.reasons import REASONS
-from tests import build, pages
+from dradash.scheduling.states import ACTORS
+from tests import build, builddevices, pages
 from tests.scene import Scene
 
 ROOT = "/api/v1"
+WHO = [code for code, _, _ in ACTORS]
 
 
 @pytest.fixture
@@ -166,6 +169,45 @@ def test_a_reason_code_that_does_not_exist_is_refused_with_those_that_do(path: s
     assert refused["allowed"] == list(REASONS)
     assert get(f"{path}?reason=ClaimInUse")["items"] == []
     assert get(f"{path}?reason=no+such+text")["items"] == []
+
+
+@pytest.mark.usefixtures("scene")
+@pytest.mark.parametrize(
+    ("address", "allowed"),
+    [
+        ("/pods?who=nope", [*WHO, "person"]),
+        ("/nodes?label====", []),
+        ("/nodes?label==a", []),
+        ("/nodes?label=zone%3D%3Da", []),
+        ("/nodes?label=zone%20a", []),
+    ],
+)
+def test_a_value_that_can_mean_nothing_is_refused_and_no_empty_list(address: str, allowed: list[str]) -> None:
+    refused = get(address, 400)
+    assert refused["type"] == "urn:dradash:problem:bad-parameter"
+    assert refused["allowed"] == allowed
+
+
+@pytest.mark.usefixtures("scene")
+@pytest.mark.parametrize("who", [*WHO, "person"])
+def test_each_that_may_have_to_act_may_be_asked_for(who: str) -> None:
+    named = [p["name"] for p in get(f"/pods?who={quote(who)}")["items"]]
+    assert named == {"driver": ["train"], "claim controller": ["new"]}.get(who, [])
+
+
+def test_who_asks_for_a_rule_that_there_is_none_of_is_told_those_that_there_are(scene: Scene) -> None:
+    scene.put(builddevices.taint_rule("drain", driver="gpu.example.com"))
+    scene.look()
+    assert get("/taints?rule=drian", 404)["allowed"] == ["drain"]
+    assert get("/taints?rule=drain")["taint"]["effect"] == "NoExecute"
+
+
+@pytest.mark.usefixtures("scene")
+def test_nodes_are_asked_for_by_a_labels_key_too_as_on_the_page() -> None:
+    assert get("/nodes?label=zone")["total"]["count"] == 8
+    assert get("/nodes?label=zone%3Da")["total"]["count"] == 4
+    assert get("/nodes?label=zone%3D")["items"] == []
+    assert get("/nodes?label=rack")["items"] == []
 
 
 @pytest.mark.parametrize("code", REASONS)

@@ -130,10 +130,18 @@ async def test_server_sent_events_carry_the_revision_as_id(scene: Scene) -> None
     await back.streaming_content.aclose()
 
 
-@pytest.mark.parametrize("given", ["²", "3x", "-1", "9" * 30])
-async def test_a_last_event_id_that_was_never_sent_begins_with_what_comes(scene: Scene, given: str) -> None:
-    response: Any = await AsyncClient().get(f"{ROOT}/pods?watch=1", headers={"last-event-id": given})
-    assert response.status_code == 200
+@pytest.mark.usefixtures("scene")
+@pytest.mark.parametrize("given", ["²", "3x", "-1", "9" * 30, "abc"])
+async def test_a_last_event_id_that_is_no_revision_is_refused_as_such_a_since_is(given: str) -> None:
+    for address, header in (("/pods?watch=1", given), (f"/pods?watch=1&since={given}", "")):
+        response: Any = await AsyncClient().get(f"{ROOT}{address}", headers={"last-event-id": header})
+        assert response.status_code == 400, address
+        assert response.json()["type"] == "urn:dradash:problem:bad-parameter"
+        assert "a whole number from 0" in response.json()["detail"]
+
+
+async def test_a_browser_that_has_read_no_event_yet_begins_with_what_comes(scene: Scene) -> None:
+    response: Any = await AsyncClient().get(f"{ROOT}/pods?watch=1", headers={"last-event-id": ""})
     assert (await anext(response.__aiter__())).startswith(b"id: %d\n" % scene.model.revision())
     await response.streaming_content.aclose()
 

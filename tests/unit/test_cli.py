@@ -107,6 +107,98 @@ def test_a_name_alone_is_enough_where_it_is_the_only_one(file: str, capsys: pyte
     assert "Pod ml/lost: Blocked" in run(capsys, "explain", "lost", "-f", file)[1]
 
 
+def test_a_name_behind_the_files_is_a_pod_where_there_is_no_such_file(
+    file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "Pod ml/lost: Blocked" in run(capsys, "explain", "-f", file, "lost")[1]
+    assert run(capsys, "explain", "-f", file, "archive")[::2] == (
+        2,
+        "dradash explain: no Pod default/archive in the input (it holds nodes, pods, podschedulingcontexts, "
+        "resourceclaims, resourceclasses)\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("-f", "FILE", "a/b/c"), "a/b/c: there is no such file; a pod is NAMESPACE/NAME, or NAME"),
+        (("-f", "FILE", "ML/train"), "ML/train: there is no such file; a pod is NAMESPACE/NAME, or NAME"),
+        (("a/b/c", "-f", "FILE"), "a/b/c is no pod: a pod is NAMESPACE/NAME, or NAME"),
+        (("/train", "-f", "FILE"), "/train is no pod: a pod is NAMESPACE/NAME, or NAME"),
+        (("-f", "FILE", "nodes.yaml"), "nodes.yaml: No such file or directory"),
+        (("-f", "FILE", "more/nodes.json"), "more/nodes.json: No such file or directory"),
+        (("-f", "archive"), "archive: No such file or directory"),
+    ],
+)
+def test_what_is_neither_a_file_nor_a_pod_is_said_to_be_that(
+    file: str, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], says: str
+) -> None:
+    given = [file if a == "FILE" else a for a in arguments]
+    assert run(capsys, "explain", *given) == (2, "", f"dradash explain: {says}\n")
+
+
+# --- explain, of a recording -----------------------------------------------------------------------------------------
+
+
+def recording(path: Path, *rows: tuple[str, str, Any], ending: str = "\n") -> str:
+    lines = [json.dumps({"t": n / 10, "kind": k, "type": t, "object": o}) for n, (k, t, o) in enumerate(rows)]
+    text = "\n".join(lines) + ending
+    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
+    return str(path)
+
+
+def listed() -> list[tuple[str, str, Any]]:
+    """As the API server lists: the items do not say what they are."""
+    found: dict[str, list[build.Obj]] = {}
+    for obj in OBJECTS:
+        found.setdefault(build.PLURALS[obj["kind"]], []).append(obj)
+    bare = {k: [{n: v for n, v in o.items() if n not in ("apiVersion", "kind")} for o in of] for k, of in found.items()}
+    return [(k, "LIST", {"apiVersion": found[k][0]["apiVersion"], "items": bare[k]}) for k in found]
+
+
+@pytest.mark.parametrize("name", ["seen.jsonl", "seen.jsonl.gz"])
+def test_a_recording_is_judged_as_the_cluster_was_at_its_end(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    rows = listed()
+    early = recording(tmp_path / name, *rows)
+    status, out, _ = run(capsys, "explain", "-f", early, "ml/train")
+    assert (status, "Pod ml/train: Waiting" in out) == (1, True)
+    assert f"{early} is a recording: judged as the cluster was at its end" in out
+    bound = build.pod("train", "ml", claims={"gpu": "gpu"}, node="node-1")
+    lost = next(o for o in OBJECTS if o["metadata"]["name"] == "lost")
+    more = [("pods", "MODIFIED", bound), ("pods", "DELETED", lost), ("pods", "BOOKMARK", {"metadata": {}})]
+    late = recording(tmp_path / name, *rows, *more)
+    assert run(capsys, "explain", "-f", late, "ml/train")[0] == 0
+    assert "no Pod ml/lost in the input" in run(capsys, "explain", "-f", late, "ml/lost")[2]
+    relisted = recording(tmp_path / name, *rows, ("pods", "LIST", {"apiVersion": "v1", "items": [bound]}))
+    _, out, _ = run(capsys, "explain", "-f", relisted, "-o", "json")
+    assert [(e["pod"], e["outcome"]) for e in json.loads(out)["items"]] == [("ml/train", "Bound")]
+
+
+def test_a_recording_that_breaks_off_is_used_up_to_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = recording(tmp_path / "cut.jsonl", *listed(), ending='\n{"t": 9, "kind": "pods", "ty')
+    _, out, _ = run(capsys, "explain", "-f", file, "ml/train")
+    assert "Pod ml/train: Waiting" in out
+    assert f"the recording breaks off in line {len(listed()) + 1}; what came before is used" in out
+
+
+def test_a_line_that_is_no_row_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "odd.jsonl"
+    first = json.dumps({"t": 0, "kind": "pods", "type": "LIST", "object": {"items": []}})
+    for line, says in (("[1]", "line 2 is no row of a recording"), ("{oops", "line 2: ")):
+        file.write_text(f"{first}\n{line}\n{first}\n")
+        status, _, err = run(capsys, "explain", "-f", str(file), "ml/train")
+        assert status == 2
+        assert err.startswith(f"dradash explain: {file}: {says}")
+
+
+def test_vectors_are_said_to_be_that(capsys: pytest.CaptureFixture[str]) -> None:
+    status, _, err = run(capsys, "explain", "-f", "tests/parity/data/classic.jsonl.gz")
+    assert status == 2
+    assert err.endswith("it is no Kubernetes object; it looks like vectors (`parity` reads them)\n")
+
+
 def test_json_and_yaml_say_the_same(file: str, capsys: pytest.CaptureFixture[str]) -> None:
     as_json = json.loads(run(capsys, "explain", "ml/train", "-f", file, "-o", "json")[1])
     as_yaml = yaml.safe_load(run(capsys, "explain", "ml/train", "-f", file, "-o", "yaml")[1])

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
+from dradash.reader import differences
+from dradash.reader.fielddiff import FieldChange, difference
 from dradash.scheduling.verdict import Outcome, Step
 from dradash.store.model import VERDICTS
 from dradash.web.presenters import compare
 from dradash.web.presenters.compare import Comparison
-from dradash.web.presenters.fielddiff import FieldChange, difference
 from dradash.web.presenters.query import ROWS, Query
 from dradash.web.presenters.words import outcome_chip
 from tests import build
@@ -71,7 +72,7 @@ def test_long_values_and_long_lists_are_cut() -> None:
 
 
 def compared(before: World, after: World, **query: str) -> Comparison:
-    found = compare.differing(before, after)
+    found = differences.differing(before, after)
     return compare.present(found, Query.of(query, compare.PARAMS | {"at"}), (1.0, 2.0), live=True)
 
 
@@ -126,7 +127,7 @@ def test_many_changes_come_in_pages() -> None:
 
 def test_named_objects_alone_are_compared_in_their_order() -> None:
     before, after = World(POD, build.claim("c", "ml")), World(build.claim("d", "ml"))
-    found = compare.differing_of(before, after, [("resourceclaims", "ml/d"), ("pods", "ml/p"), (VERDICTS, "ml/p")])
+    found = differences.differing_of(before, after, [("resourceclaims", "ml/d"), ("pods", "ml/p"), (VERDICTS, "ml/p")])
     assert [(d.kind, d.key, d.type) for d in found] == [
         ("resourceclaims", "ml/d", "ADDED"),
         ("pods", "ml/p", "DELETED"),

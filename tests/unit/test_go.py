@@ -165,6 +165,26 @@ def test_a_page_keeps_the_filters_that_it_has(params: dict[str, str], path: str)
     assert Client().get(lookup(**params)[0]["url"]).status_code == 200
 
 
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"page": "pods", "reason": "nope"},
+        {"page": "pods", "outcome": "Happy"},
+        {"page": "pods", "acts_next": "somebody", "outcome": "Waiting"},
+        {"page": "claims", "state": "Lost"},
+        {"page": "negotiations", "state": "Lost"},
+        {"page": "doctor", "finding": "nope"},
+    ],
+)
+def test_a_list_is_not_shown_without_the_filter_that_was_mistyped(params: dict[str, str]) -> None:
+    assert [params[name] in refusal(404, **params) for name in params] == [True] * len(params)
+    assert lookup(**params) == []
+
+
+def test_what_is_no_filter_of_the_page_is_not_looked_at() -> None:
+    assert go(page="claims", reason="nope", state="Reserved") == "/claims?state=Reserved"
+
+
 def test_reasons_that_there_are_none_of_leave_the_pods_unfiltered() -> None:
     assert go(reason="None") == "/pods"
     assert go(outcome="NotJudged", reason="None") == "/pods?outcome=NotJudged"

@@ -137,10 +137,12 @@ def test_a_device_that_was_not_published_yet_is_shown_as_it_is_now(scene: Scene)
     assert "this page shows now" in Client().get(address).content.decode()
 
 
-def test_a_resource_without_a_past_is_given_no_moment(scene: Scene) -> None:
+def test_dradash_itself_has_a_past_too(scene: Scene) -> None:
     (found,) = lookup(page="about", at=show(scene.now))
-    assert (found["kind"], found["key"], found["url"]) == ("health", "", "/api/v1/health")
-    assert found["page"] == f"/about?at={quote(show(scene.now), safe='')}"
+    at = quote(show(scene.now), safe="")
+    assert (found["kind"], found["key"]) == ("health", "")
+    assert (found["url"], found["page"]) == (f"/api/v1/health?at={at}", f"/about?at={at}")
+    assert Client().get(found["url"]).status_code == 200
 
 
 @pytest.mark.parametrize(

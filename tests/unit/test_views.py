@@ -16,7 +16,7 @@ from dradash.reader import current
 from dradash.store.model import StoreUnavailable
 from dradash.urls import urlpatterns
 from dradash.web.navigation import sections
-from tests import build
+from tests import build, pages
 from tests.scene import Scene
 from tests.unit import html
 
@@ -382,5 +382,25 @@ def test_every_file_that_a_page_names_is_there() -> None:
 
 @pytest.mark.usefixtures("scene")
 def test_nothing_is_changed_by_a_request() -> None:
-    assert Client().post("/pods").status_code in (403, 405)
+    assert Client().post("/pods").status_code == 405
     assert Client().head("/pods").status_code == 200
+
+
+READS = ("/metrics", "/livez", "/livez/follower", "/readyz", "/healthz", "/go", "/api/v1")
+
+
+@pytest.mark.usefixtures("scene")
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "BREW"])
+@pytest.mark.parametrize("path", [*READS, *(line.path for line in pages.served())])
+def test_what_only_reads_names_its_methods_to_who_asks_with_another(path: str, method: str) -> None:
+    response = Client(enforce_csrf_checks=True).generic(method, path)
+    assert response.status_code == 405
+    assert {"GET", "HEAD"} <= set(response.headers["Allow"].split(", "))
+
+
+@pytest.mark.parametrize(("path", "allowed"), [("/sign-in", "GET, HEAD, POST"), ("/sign-out", "POST")])
+def test_who_signs_in_or_out_needs_a_token_and_one_of_the_methods_that_there_are(path: str, allowed: str) -> None:
+    client = Client(enforce_csrf_checks=True)
+    assert client.post(path).status_code == 403  # forged
+    unknown = client.generic("BREW", path)
+    assert (unknown.status_code, unknown.headers["Allow"]) == (405, allowed)

@@ -11,9 +11,19 @@ from django.core.management.base import BaseCommand, CommandError
 
 from dradash.cli.output import of_output
 from dradash.informer.recording import BadRecording, read
+from dradash.kinds.registry import KINDS
 from dradash.management.filekind import RECORDING, WrongFile, expect
 from dradash.scheduling.replay import Replay, Said
 
+_NOTHING_SAID = "Nothing is counted: the scheduler said nothing of these pods while the recording was made."
+_BEFORE = (
+    "before: what the scheduler had said before the recording, beside our verdict on the first state. "
+    "It is not counted: where they are not the same, the cluster may have changed in between."
+)
+_LONGER = (
+    "Record for six minutes or more (a pod that waits is tried again after five), or while something changes that may "
+    "help the pods."
+)
 _WORD = {True: "agree", False: "differ", None: "not modelled"}
 
 
@@ -41,8 +51,16 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         for said in replay.end():
             self._tell(said, counts)
+        before = list(replay.before())
+        for said in before:
+            self._tell_before(said)
+        if before:
+            self.stdout.write(_BEFORE)
         if replay.not_judged:
-            self.stdout.write(f"{replay.not_judged} is in this recording; verdicts are made for v1alpha2 only")
+            judged = ", ".join(KINDS["resourceclaims"].versions)
+            self.stdout.write(f"{replay.not_judged} is in this recording; verdicts are made for {judged}")
+        if not counts:
+            self.stdout.write(f"{_NOTHING_SAID} {_LONGER}")
         self.stdout.write(f"{counts[True]} agree, {counts[False]} differ, {counts[None]} not modelled")
         if counts[False]:
             raise SystemExit(1)
@@ -56,6 +74,11 @@ class Command(BaseCommand):
         note = by_condition if said.source == "condition" else ""
         self.stdout.write(f"{said.at:9.3f}s {_WORD[said.agrees]:12} {said.pod}: {said.message}{note}")
         if said.agrees is not True:
+            self._explain(said)
+
+    def _tell_before(self, said: Said) -> None:
+        self.stdout.write(f"   before  {'agree' if said.agrees else 'not compared':12} {said.pod}: {said.message}")
+        if not said.agrees:
             self._explain(said)
 
     def _explain(self, said: Said) -> None:

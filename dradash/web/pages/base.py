@@ -14,13 +14,14 @@ from typing import Any, ClassVar
 from django.conf import settings
 
 from dradash.reader import current
+from dradash.reader.comparing import differing
+from dradash.reader.differences import Differs
 from dradash.reader.moment import ASKED, BadMoment, parse
 from dradash.reader.series import Sample
 from dradash.reader.world import Freshness, World
 from dradash.scheduling.cluster import claim_keys
 from dradash.store.model import VERDICTS, HistoryEntry, StoreUnavailable
 from dradash.store.past import BeforeHistory
-from dradash.web.comparing import differing
 from dradash.web.fragments import Part, Shown
 from dradash.web.presenters import compare, status, timetravel
 from dradash.web.presenters.query import Query
@@ -145,7 +146,7 @@ class Page(abc.ABC):
 
     def differing(
         self, other: float, objects: Sequence[tuple[str, str]] | None = None
-    ) -> tuple[list[compare.Differs], tuple[float, float], bool]:
+    ) -> tuple[list[Differs], tuple[float, float], bool]:
         """What differs between the two moments, the moments, and whether the later one is the present."""
         if self.with_now and self.at is not None:
             return *differing(None, self.at, objects), True

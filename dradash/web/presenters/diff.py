@@ -9,11 +9,11 @@ import msgspec
 
 from dradash.kinds.meta import KubeObject
 from dradash.kinds.registry import KINDS, MalformedObject, read_object
+from dradash.reader.differences import verdict_words
+from dradash.reader.fielddiff import FieldChange, difference
 from dradash.scheduling.verdict import Verdict
 from dradash.store.model import SYNC, VERDICTS, SyncState
 from dradash.web.presenters.changewords import changed, created
-from dradash.web.presenters.compare import verdict_words
-from dradash.web.presenters.fielddiff import FieldChange, difference
 
 FIELDS: Final = 3  # of an object that changed in none of the ways that have words
 _MEANING: Final[Mapping[str, str]] = {

@@ -12,9 +12,7 @@ from dradash.kinds.node import Node, Taint
 from dradash.reader.nodeseries import NodeMark, NodeSample, marks_of, note
 from dradash.reader.series import groups_of
 from dradash.reader.world import World
-from dradash.scheduling import nodeset
 from dradash.scheduling.classnodes import class_sets
-from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.nodecounts import NodeCounts
 from dradash.scheduling.places import slots_of
 from dradash.scheduling.structured.ledgerpages import held_on
@@ -158,18 +156,10 @@ def _candidates(world: World, query: Query, sets: Mapping[str, int], without: st
     if (name := query.get("class")) and without != "class":
         nodes &= sets.get(name, 0)
     if (label := query.get("label")) and without != "label":
-        nodes &= labelled(world.cluster, label)
+        nodes &= table.labelled(label)
     if (state := query.get("state")) and without != "state":
         nodes &= table.unschedulable if state == CORDONED else ~table.unschedulable
     return nodes
-
-
-def labelled(cluster: Cluster, label: str) -> int:
-    """Nodes with the label, of the value too if there is one: `key` or `key=value`."""
-    key, has_value, value = label.partition("=")
-    if has_value:
-        return cluster.nodes.with_labels({key: value})
-    return nodeset.of_slots(slot for members in cluster.nodes.label_values(key).values() for slot in members)
 
 
 def _has_text(node: Node, query: Query) -> bool:

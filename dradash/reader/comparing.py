@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from dradash.reader import current
+from dradash.reader import current, differences
+from dradash.reader.differences import Differs
 from dradash.reader.world import World
-from dradash.web.presenters import compare
-from dradash.web.presenters.compare import Differs
 
 
 def differing(
@@ -25,8 +24,8 @@ def differing(
 
     def found(after: World) -> list[Differs]:
         if objects is None:
-            return compare.differing(before, after)
-        return compare.differing_of(before, after, objects)
+            return differences.differing(before, after)
+        return differences.differing_of(before, after, objects)
 
     if at is None:
         with here.follower.world() as live:
