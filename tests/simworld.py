@@ -38,37 +38,61 @@ ALL: Final = (
 
 
 class Eyes(Actor):
-    """Sees every change of every kind, in the order of revisions, and remembers it as a recording's row."""
+    """Sees every change of every kind, in the order of revisions, and remembers it as a recording's row.
+
+    Who waits goes through these rows one by one and looks at the objects as each left them. Looking at the server
+    instead would miss, on a busy machine, what came and went before the test's thread had its turn.
+    """
 
     kinds = ALL
 
     def __init__(self, server: APIServer) -> None:
         super().__init__(server, Clock())
         self.rows: list[tuple[float, str, str, Obj]] = []
+        self.reasons: Counter[str] = Counter()  # of the events, as far as the rows were gone through
+        self._there: dict[tuple[str, str, str], Obj] = {}
+        self._gone_through = 0
         self._started = time.monotonic()
         self._revision = 0
-        self.reasons: Counter[str] = Counter()  # of the events
         self._seen = threading.Condition()
 
     def on_change(self, change: Change) -> None:
         row = (time.monotonic() - self._started, change.kind, change.type, msgspec.json.decode(change.raw))
         with self._seen:
             self.rows.append(row)
-            self.reasons[row[3].get("reason", "")] += 1
             self._revision = max(self._revision, change.stored.revision)
             self._seen.notify_all()
 
     def wait_until(self, what: Callable[[], Any]) -> Any:
-        """Wait until `what` gives something true, looking again after each change; that is the result."""
-        with self._seen:
-            found = self._seen.wait_for(what, PATIENCE)
-        assert found, f"in vain; last seen: {self.rows[-3:]}"
+        """Go on, row by row, until `what` gives something true; that is the result."""
+        while not (found := what()):
+            with self._seen:
+                more = self._seen.wait_for(lambda: len(self.rows) > self._gone_through, PATIENCE)
+            assert more, f"in vain; last seen: {self.rows[-3:]}"
+            self._step()
         return found
 
+    def _step(self) -> None:
+        _, kind, type_, obj = self.rows[self._gone_through]
+        self._gone_through += 1
+        name = (kind, obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
+        if type_ == "DELETED":
+            self._there.pop(name, None)
+            return
+        self._there[name] = obj
+        self.reasons[obj.get("reason", "")] += 1
+
     def catch_up(self) -> None:
-        """Wait until everything has been seen that has happened by now."""
+        """Go on to what has happened by now."""
         revision = self.server.revision
-        self.wait_until(lambda: self._revision >= revision)
+        with self._seen:
+            assert self._seen.wait_for(lambda: self._revision >= revision, PATIENCE), "the eyes see nothing"
+        while self._gone_through < len(self.rows):
+            self._step()
+
+    def at_hand(self, kind: str, ns: str = "") -> list[Obj]:
+        """The objects as the row gone through last left them; ns "": of all namespaces."""
+        return [o for (k, namespace, _), o in self._there.items() if k == kind and ns in ("", namespace)]
 
     def objects(self, kind: str) -> list[Obj]:
         """Every version of every object of the kind, as they came."""
@@ -85,9 +109,10 @@ class World:
     def put(self, *made: Obj) -> None:
         for obj in made:
             place(self.server, obj)
+        self.eyes.catch_up()
 
     def find(self, kind: str, name: str, ns: str = "") -> Obj | None:
-        return next((o for o in self.server.list(kind, ns) if o["metadata"]["name"] == name), None)
+        return next((o for o in self.eyes.at_hand(kind, ns) if o["metadata"]["name"] == name), None)
 
     def pod(self, key: str) -> Obj | None:
         ns, _, name = key.partition("/")
@@ -98,10 +123,8 @@ class World:
         return self.find("resourceclaims", name, ns)
 
     def until(self, what: Callable[[], Any]) -> Any:
-        """Wait for a state of the server; the eyes have then seen how it came about."""
-        found = self.eyes.wait_until(what)
-        self.eyes.catch_up()
-        return found
+        """Wait for a state of the cluster; nothing that comes after it has then been looked at."""
+        return self.eyes.wait_until(what)
 
     def until_bound(self, key: str) -> str:
         return str(self.until(lambda: (self.pod(key) or {"spec": {}})["spec"].get("nodeName")))
@@ -116,7 +139,7 @@ class World:
             lambda: next(
                 (
                     e
-                    for e in self.server.list("events", ns)
+                    for e in self.eyes.at_hand("events", ns)
                     if e["involvedObject"]["name"] == name and e["reason"] == reason and words in e["message"]
                 ),
                 None,
@@ -143,6 +166,7 @@ def condition(pod: Obj | None) -> Obj:
 def seen(server: APIServer) -> Iterator[World]:
     eyes = Eyes(server)
     with running([eyes]):
+        eyes.catch_up()  # what was there before is no news
         yield World(server, eyes)
 
 

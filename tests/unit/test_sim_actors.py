@@ -33,7 +33,7 @@ def test_what_happened_while_a_watch_was_down_is_found_by_listing() -> None:
             world.server.inject(Fault("drop_watches"))
             world.server.delete("nodes", "gone")
             world.server.patch("nodes", "changed", {"spec": {"unschedulable": True}}, "application/merge-patch+json")
-            world.put(node("new", "zone-a"))
+            world.server.create("nodes", node("new", "zone-a"))
         world.until(lambda: {("DELETED", "gone"), ("MODIFIED", "changed"), ("ADDED", "new")} <= names(world))
         told = [obj["metadata"]["name"] for _, kind, _, obj in world.eyes.rows if kind == "nodes"]
         assert told.count("same") == 1, "what has not changed is not told again"
