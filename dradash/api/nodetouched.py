@@ -18,6 +18,11 @@ from dradash.store.replica import Applied
 
 
 def touched(ask: Ask, world: World, applied: Applied) -> Iterable[str]:
+    late = ask.here.follower.observations.refused_late(applied.change.revision)
+    return {*_touched(ask, world, applied), *late} if late else _touched(ask, world, applied)
+
+
+def _touched(ask: Ask, world: World, applied: Applied) -> Iterable[str]:
     key, old, new, table = applied.change.key, applied.old, applied.new, world.cluster.nodes
     match applied.change.kind:
         case "nodes":

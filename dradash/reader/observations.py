@@ -34,6 +34,8 @@ from dradash.store.replica import Applied
 
 SEEDED: Final = 500  # contexts whose history is read at start: some 0.2 ms each
 
+REFUSED_LATE: Final = 200  # changes by which refusals were told that had come before them
+
 ReadHistory = Callable[[str, str], list[HistoryEntry]]
 
 
@@ -54,6 +56,7 @@ class Observations:
         self.nodes = NodeSeries()
         self._instance = ""
         self._unsettled = Unsettled()
+        self._refused_late: deque[tuple[int, frozenset[str]]] = deque(maxlen=REFUSED_LATE)
         self._trails = _no_trails()
         self.tallies = Tallies()
         self.on_response: Callable[[str, float], None] = lambda _driver, _seconds: None  # driver, how long it took
@@ -80,8 +83,15 @@ class Observations:
             self._device_claim(change.at, applied.old, applied.new)
         elif change.kind == "resourceslices" and isinstance(applied.new, ResourceSlice):
             self.drivers.heard(change.at, applied.new.spec.driver)
+        nodes: set[str] = set()
         for key in self._unsettled.waiting_for(change.kind, change.key):
-            self._settle(key, cluster)
+            nodes |= self._settle(key, cluster)
+        if nodes:
+            self._refused_late.append((change.revision, frozenset(nodes)))
+
+    def refused_late(self, revision: int) -> frozenset[str]:
+        """Nodes whose refusals are in the record since that change, of which the negotiations had been told before."""
+        return next((nodes for at, nodes in self._refused_late if at == revision), frozenset())
 
     def trails(self, course: Course[M]) -> Trails[M]:
         return self._trails[course.kind]
@@ -177,8 +187,10 @@ class Observations:
         if missing:
             self._unsettled.hold(key, Move(at, old, new, frozenset(known)), missing)
 
-    def _settle(self, key: str, cluster: Cluster) -> None:
-        """Tell what was held of a negotiation, now that an object came by which more of it is known."""
+    def _settle(self, key: str, cluster: Cluster) -> set[str]:
+        """Tell what was held of a negotiation, now that an object came by which more of it is known; gives back the
+        nodes that it says are unsuitable."""
+        nodes: set[str] = set()
         known, missing = parties(key, cluster)
         moves = self._unsettled.take(key, known, missing)
         for name, party in known.items():
@@ -189,7 +201,9 @@ class Observations:
                 self._end_asks(key, name, party, past, move.at)
                 allocated = (name,) if (was_allocated(turns, move.at) if turns else stands) else ()
                 self.drivers.context_changed(move.at, key, move.old, move.new, {name: party.driver}, allocated)
+                nodes.update(*(s.unsuitable_nodes for s in move.new.status.resource_claims if s.name == name))
             self._end_asks(key, name, party, past, float("inf"))
+        return nodes
 
     def _end_asks(self, key: str, name: str, party: Party, turns: deque[Turn], until: float) -> None:
         while turns and turns[0].at <= until:

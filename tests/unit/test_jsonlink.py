@@ -31,11 +31,7 @@ NOT_CARRIED: Final[Mapping[str, Mapping[str, str]]] = {
     "/classes/<str:name>": _WITH,
     "/deviceclasses/<str:name>": _WITH,
     "/slices/<str:name>": _WITH,
-    "/nodes/<str:name>": {
-        "answer": "of the table of pods, which the JSON has whole",
-        "q": "of the table of pods, which the JSON has whole",
-        **_WITH,
-    },
+    "/nodes/<str:name>": _WITH,
     "/changes": {
         "before": "a page of the stream: JSON is paged by cursors",
         "paused": "whether the page moves on",

@@ -182,9 +182,9 @@ def test_a_change_costs_what_waits_for_its_object_alone(monkeypatch: pytest.Monk
     settled: list[str] = []
     settle = Observations._settle
 
-    def counted(of: Observations, key: str, cluster: Cluster) -> None:
+    def counted(of: Observations, key: str, cluster: Cluster) -> set[str]:
         settled.append(key)
-        settle(of, key, cluster)
+        return settle(of, key, cluster)
 
     monkeypatch.setattr(Observations, "_settle", counted)
     told.put(LATER + 1, pods[7])

@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dradash.api import following, watching
@@ -216,6 +216,7 @@ def test_who_applies_the_events_of_a_watch_has_the_list(seed: int, length: int) 
 
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 2**32), length=st.integers(1, 25))
+@example(seed=233, length=22)  # a driver's refusal that is told when its claim comes
 def test_also_when_the_stream_breaks_between_two_events_of_one_change(seed: int, length: int) -> None:
     run(seed, length, careful=False)
 
