@@ -33,6 +33,7 @@ LEASE_EVERY: Final = 2.0  # seconds between looks at who watches the cluster and
 OVERDUE: Final = 15.0  # seconds after which a pod should have been judged, also behind a big wave
 HISTORY_READ: Final = 1000  # newest entries of one object that the drivers' record and the waits begin with
 CHANGES_READ: Final = 5000  # newest changes that the counts over time begin with: half a second
+YOUNG: Final = 20_000  # objects made before the garbage collector looks at them
 SETTLED_OBJECTS: Final = 2_000
 ANNOUNCE_EVERY: Final = 0.05  # seconds: a long catch-up wakes the sockets in between
 
@@ -136,8 +137,11 @@ class Follower:
     def _settle(self) -> None:
         """A large cluster is there to stay: the garbage collector would stop every page for 300 ms to walk all of it.
 
-        What is replaced later is freed by its reference count all the same.
+        What is replaced later is freed by its reference count all the same. A list's page makes tens of thousands of
+        objects that live until it is sent: at the default of 700 they all grew old meanwhile, and every fifth page paid
+        80 ms for a walk through the old ones.
         """
+        gc.set_threshold(YOUNG)
         if len(self._replica.cluster.objects("resourceclaims")) + len(self._replica.cluster.nodes) > SETTLED_OBJECTS:
             gc.freeze()
 

@@ -200,20 +200,28 @@ def _matching(items: list[Item], query: Query, without: str = "") -> list[Item]:
     return items
 
 
+def _alike(items: Iterable[Item]) -> Counter[tuple[str, ClaimState, tuple[str, ...], tuple[str, ...]]]:
+    """Many claims have the same in all filters: counted once, however many filters there are."""
+    return Counter((i.claim.namespace, i.state, i.classes, i.drivers) for i in items)
+
+
 def _filters(items: list[Item], matching: list[Item], query: Query) -> ClaimFilters:
     labels = {state: chip.text for state, chip in CLAIM_STATES.items()}
+    alike = _alike(matching)
 
-    def others(name: str) -> list[Item]:
-        return _matching(items, query, name) if query.get(name) else matching
-
-    def counted(name: str, values: Iterable[str]) -> tuple[Option, ...]:
-        return options(Counter(v for v in values if v), query.get(name), labels if name == "state" else None)
+    def counted(name: str) -> tuple[Option, ...]:
+        counts: Counter[str] = Counter()
+        chosen = _alike(_matching(items, query, name)) if query.get(name) else alike
+        for (ns, state, classes, drivers), number in chosen.items():
+            for value in {"ns": (ns,), "state": (state,), "class": classes, "driver": drivers}[name]:
+                counts[value] += number
+        return options(counts, query.get(name), labels if name == "state" else None)
 
     return ClaimFilters(
-        namespaces=counted("ns", (i.claim.namespace for i in others("ns"))),
-        states=counted("state", (i.state for i in others("state"))),
-        classes=counted("class", (c for i in others("class") for c in i.classes)),
-        drivers=counted("driver", (d for i in others("driver") for d in i.drivers)),
+        namespaces=counted("ns"),
+        states=counted("state"),
+        classes=counted("class"),
+        drivers=counted("driver"),
         text=query.get("q"),
         sort=query.get("sort"),
         active=any(query.get(p) for p in ("ns", "state", "class", "driver", "q")),
