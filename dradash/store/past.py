@@ -67,7 +67,18 @@ def rebuild(replica: Replica, lock: AbstractContextManager[Any], model: ReadMode
     for (kind, key), state in model.states_at(at, newer).items():
         _put_back(past, kind, key, state)
     past.revision, past.recent = _changes_until(model, past.instance, newest, at)
+    _forget_later_judgements(past)
     return past
+
+
+def _forget_later_judgements(past: Past) -> None:
+    """A verdict that is judged anew and says the same takes the place of the one before: when it was judged at last
+    may lie after the moment that is shown. When it came into force does not."""
+    for key, verdict in past.verdicts.items():
+        if verdict.judged_at > past.at:
+            judged = past.times.get(VERDICTS, {}).get(key, verdict.since)
+            revision = min(verdict.revision, past.revision) if past.revision else verdict.revision
+            past.verdicts[key] = msgspec.structs.replace(verdict, judged_at=judged, revision=revision)
 
 
 class Earlier(Past):

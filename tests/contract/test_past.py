@@ -208,6 +208,20 @@ def test_a_verdict_that_says_the_same_again_can_be_read_with_its_newest_hints(mo
     assert msgspec.json.decode(stored, type=Verdict).hints == (NOTE,)
 
 
+def test_when_a_verdict_was_judged_is_never_later_than_the_moment_that_is_shown(model: Model) -> None:
+    pod = build.pod("p")
+    epoch = build.fill(model, pod, at=1000.0)
+    first = build.verdict(pod, revision=model.revision(), at=1000.0)
+    model.put_verdict("default/p", first.revision, msgspec.json.encode(first), {}, 1000.0)
+    then = model.revision()
+    build.fill(model, build.claim("c"), at=3000.0, epoch=epoch)
+    again = msgspec.structs.replace(first, revision=model.revision(), judged_at=3000.0)  # since: of the first one
+    model.put_verdict("default/p", again.revision, msgspec.json.encode(again), {}, 3000.0)
+    shown = past(model, 2000.0).verdicts["default/p"]
+    assert (shown.judged_at, shown.revision) == (1000.0, then)
+    assert past(model, 3500.0).verdicts["default/p"].judged_at == 3000.0
+
+
 def test_the_states_of_the_watch_are_those_of_then(model: Model) -> None:
     epoch = build.fill(model, claim("c", 0), at=1000.0)
     model.set_sync(epoch, SyncState("resourceclaims", "synced", since=1000.0, events=1), 1000.0)

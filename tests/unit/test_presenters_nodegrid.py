@@ -58,6 +58,12 @@ def test_nodes_are_grouped_by_zone_unless_another_label_is_asked_for() -> None:
     assert set(cells(shown(of, judgement, group=UNGROUPED))) == {""}
 
 
+def test_groups_that_are_numbered_stand_in_the_order_of_their_numbers() -> None:
+    of = cluster(24, rack=12)
+    view = shown(of, judged(of, (range(24), "")), group="rack")
+    assert [g.label for g in view.groups] == [f"v{n}" for n in range(12)]
+
+
 @pytest.mark.parametrize(
     ("values", "offered"),
     [

@@ -179,6 +179,8 @@ def test_a_time_before_history_offers_the_nearest(story: Story) -> None:
     assert nearest is not None
     assert "outcome=Blocked" in nearest[1]
     assert "Blocked" in get("/pods" + nearest[1].replace("&amp;", "&"))
+    assert "The past, as of" not in page
+    assert "minute later" not in page
 
 
 def test_a_compared_time_before_history_offers_the_nearest_for_itself(story: Story) -> None:

@@ -9,7 +9,7 @@ import abc
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from django.conf import settings
 
@@ -42,6 +42,9 @@ def flat(params: Iterable[tuple[str, str]]) -> dict[str, str]:
     for name, value in params:
         found[name] = f"{found[name]}.{value}" if name in MANY and name in found else value
     return found
+
+
+NO_MOMENT: Final = "_no_moment.html"
 
 
 class Page(abc.ABC):
@@ -166,7 +169,8 @@ class Page(abc.ABC):
         with here.follower.world() as live:
             banner = status.present(freshness, live.sync, settings.DRADASH.cluster)
             malformed = status.malformed(live)
-        bar = Part("freshness", "_freshness.html", banner)
+        present = banner
+        bar = Part("freshness", "_freshness.html", present)
         if freshness.state == "loading":
             return Shown("Loading", (bar, Part("page", "_loading.html", banner)), 503)
         now = time.time()
@@ -176,6 +180,8 @@ class Page(abc.ABC):
             banner, malformed = self._then(banner, freshness)
             bar = Part("freshness", "_past.html", timetravel.past_bar(self.at, self.query, now, banner, compared))
         title, parts, code = self._parts_at(now)
+        if any(part.template == NO_MOMENT for part in parts):
+            bar = Part("freshness", "_freshness.html", present)
         kinds: dict[str, Mapping[str, Any]] = {
             "unknown": {kind.kind: kind for kind in banner.missed},
             "absent": {kind.kind: kind for kind in banner.absent},
@@ -237,7 +243,7 @@ class Page(abc.ABC):
                 view = timetravel.before_history(before.start, self.query, name)
             except StoreUnavailable as error:
                 code, view = 503, timetravel.NoMoment(f"The past cannot be read: {error}", live)
-        return "No such moment", [Part("page", "_no_moment.html", view)], code
+        return "No such moment", [Part("page", NO_MOMENT, view)], code
 
 
 class ObjectPage(Page):

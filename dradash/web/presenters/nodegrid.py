@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -19,6 +20,7 @@ from dradash.web.presenters.words import pod_href
 
 PARAMS: Final = frozenset({"group", "hide", "reason"})
 CELLS: Final = "cells-"  # begins the ids of the groups' blocks
+_NUMBERS: Final = re.compile(r"([0-9]{1,18})")
 UNGROUPED: Final = "-"  # no label key looks like this
 MOST_VALUES: Final = 300  # groups; what a label has beyond is shown together
 MOST_KEYS: Final = 40
@@ -93,10 +95,17 @@ def labels(nodes: NodeTable, asked: str) -> Labels:
     choices = sorted(((k, n) for k, n in counts.items() if 2 <= n <= most), key=lambda choice: _rank(choice[0]))
     key = asked or next((k for k, _ in choices if _rank(k)[0] < len(TOPOLOGY)), UNGROUPED)
     values = {} if key == UNGROUPED else nodes.label_values(key)
-    sets = tuple((value, nodeset.of_slots(members)) for value, members in sorted(values.items()))
+    sets = tuple(
+        (value, nodeset.of_slots(members)) for value, members in sorted(values.items(), key=lambda v: _by_number(v[0]))
+    )
     if key != UNGROUPED and key not in dict(choices[:MOST_KEYS]):
         choices.insert(0, (key, counts.get(key, 0)))
     return Labels(key, tuple(choices[:MOST_KEYS]), sets, nodes.all)
+
+
+def _by_number(value: str) -> list[tuple[int, str]]:
+    """rack-2 before rack-11."""
+    return [(int(part), "") if part.isdecimal() else (0, part) for part in _NUMBERS.split(value)]
 
 
 def _rank(key: str) -> tuple[int, str]:

@@ -240,5 +240,6 @@ def _offers(query: Query, start: float, end: float, at: float | None) -> tuple[O
             since = f"{COMPARE}?{urlencode({'with': moment})}" if at is None else ""
             found.append(Offer(f"{text} earlier", query.link(at=moment), since))
     if at is not None:
-        found += [Offer(f"{text} later", query.link(at=show(at + back))) for back, text in STEPS[:3] if at + back < end]
+        later = ((at + back, text) for back, text in STEPS[:3])
+        found += [Offer(f"{text} later", query.link(at=show(when))) for when, text in later if start <= when < end]
     return tuple(found)
