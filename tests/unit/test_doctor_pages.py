@@ -539,3 +539,15 @@ def test_every_answer_that_has_findings_varies_with_them() -> None:
         ["pod", "claim", "negotiation", "node", "class", "deviceclass", "slice", "pool", "device", "driver", "stats"],
         True,
     )
+
+
+def test_a_pod_that_was_given_a_node_past_the_scheduler_is_not_told_as_done(scene: Scene) -> None:
+    scene.put(build.claim("late", "ml"), build.pod("past", "ml", claims={"gpu": "late"}, node="node-0"))
+    scene.look()
+    scene.web.doctor.look(LATER)
+    text = " ".join(re.sub(r"<[^>]*>", " ", get("/ns/ml/pods/past")).split())
+    assert "Bound without the scheduler" in text
+    assert "Pod ml/past is on node node-0, but its claim late is not allocated." in text
+    assert "Must act next admin Let the scheduler place it" in text
+    assert "The scheduler was never asked" in text
+    assert "Successfully assigned" not in text.partition("The doctor says")[0]

@@ -113,8 +113,9 @@ class PodPage(ExaminedPage):
             claims={c.name: self.history("resourceclaims", c.key) for c in facts.claims if c.key},
         )
         sets = here.node_sets.get(nodes.digests(pod.verdict_of(facts, history)))
-        told = frozenset(f.id for f in self.about("pods", key))
-        return pod.present(facts, history, sets, names, told)
+        found = self.about("pods", key)
+        bypassed = next((f for f in found if f.code == "scheduler-bypassed"), None)
+        return pod.present(facts, history, sets, names, frozenset(f.id for f in found), bypassed)
 
     def _facts(self, last: HistoryEntry | None, left: Mapping[str, AnyClaim] = {}) -> pod.PodFacts | None:
         here, key = current.get(), self.object_key

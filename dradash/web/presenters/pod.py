@@ -19,9 +19,10 @@ from dradash.scheduling.classic.awaiting import Stage
 from dradash.scheduling.classic.claimstate import MISSING
 from dradash.scheduling.classic.invariants import Invariant
 from dradash.scheduling.classic.negotiation import Negotiation, SeenContext, negotiate
+from dradash.scheduling.doctor.finding import Finding
 from dradash.scheduling.doctor.negotiations import id_of
 from dradash.scheduling.rfc3339 import deletion_asked
-from dradash.scheduling.verdict import Agreement, Clause, HintNote, Outcome, Verdict
+from dradash.scheduling.verdict import ActsNext, Agreement, Clause, HintNote, Outcome, Verdict
 from dradash.store.model import HistoryEntry
 from dradash.web.presenters import kubectl
 from dradash.web.presenters import nodes as node_groups
@@ -57,6 +58,12 @@ class HintRow(msgspec.Struct, frozen=True):
     href: str
     hint: str
     revision: int
+
+
+BYPASSED: Final = Chip(
+    "Bound without the scheduler", "bad", "alert", "Has a node, and claims that are not ready for it"
+)
+NO_ATTEMPT: Final = "The scheduler was never asked: spec.nodeName was set by somebody else. So no attempt is told."
 
 
 class Headline(msgspec.Struct, frozen=True):
@@ -194,8 +201,10 @@ def present(
     sets: Mapping[str, int],
     names: node_groups.Names,
     told: Container[str] = (),
+    bypassed: Finding | None = None,
 ) -> PodView:
-    """told: ids of findings that are on the page; not said twice."""
+    """told: ids of findings that are on the page; not said twice. bypassed: the finding that the pod got its node
+    without the scheduler, and cannot start."""
     verdict = verdict_of(facts, history)
     negotiation = _negotiation(facts, history)
     pod, said = facts.pod, verdict.agreement if verdict else Agreement()
@@ -207,8 +216,8 @@ def present(
         created=pod.metadata.creation_timestamp or "",
         gone=facts.gone,
         generation=verdict.generation if verdict else "",
-        headline=_headline(pod, verdict, facts.context),
-        untold=pipeline.untold(verdict, gone=bool(facts.gone)),
+        headline=_bypassed(bypassed, _headline(pod, verdict, facts.context)),
+        untold=NO_ATTEMPT if bypassed else pipeline.untold(verdict, gone=bool(facts.gone)),
         steps=pipeline.present(verdict),
         nodes=node_groups.present(verdict, sets, names),
         claims=facts.claims,
@@ -256,6 +265,21 @@ def _headline(pod: Pod, verdict: Verdict | None, context: PodSchedulingContext |
         deleting=deletion_asked(pod.metadata) or pod.metadata.deletion_timestamp or "",
         grace=pod.metadata.deletion_grace_period_seconds or 0,
         waiting=verdict is not None and verdict.outcome not in (Outcome.BOUND, Outcome.TERMINATING),
+    )
+
+
+def _bypassed(finding: Finding | None, headline: Headline) -> Headline:
+    """A pod with a node is Bound to the scheduler, whoever gave it the node; that it hangs only the doctor knows."""
+    if finding is None:
+        return headline
+    acts = ActsNext(who="admin", what=finding.remedy)
+    return msgspec.structs.replace(
+        headline,
+        chip=BYPASSED,
+        sentence=cut(finding.sentence),
+        actor=actor(acts),
+        since=finding.since,
+        waiting=True,
     )
 
 
