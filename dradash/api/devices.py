@@ -75,6 +75,8 @@ class DeviceDetail(Shape, frozen=True):
     """device: null where claims hold it and no slice publishes it. counters: those of its pool that it takes of.
 
     gone: since when no slice publishes it and no claim holds it, or null; the rest is then its last state.
+
+    adminAccess: the first claims that have it for administration, which takes nothing of it; adminAccessTotal: of all.
     """
 
     device: DeviceRow | None
@@ -83,6 +85,8 @@ class DeviceDetail(Shape, frozen=True):
     capacity: tuple[Use, ...]
     counters: tuple[Use, ...]
     object: Json | None
+    admin_access: tuple[HolderBody, ...] = ()
+    admin_access_total: int = 0
     findings: tuple[FindingRow, ...] = ()
 
 
@@ -150,6 +154,7 @@ def _device_detail(id_: DeviceID, world: World) -> DeviceDetail | None:
     held = holders(id_, world)
     if one is None and not held:
         return None
+    admins = ledger.with_admin_access(world.cluster.device_claims, id_)
     sets = {c.counter_set for c in one.device.consumes_counters} if one else set()
     uses = ledger.counters(inventory, state) if state and sets else []
     return DeviceDetail(
@@ -159,6 +164,8 @@ def _device_detail(id_: DeviceID, world: World) -> DeviceDetail | None:
         capacity=tuple(use(u) for u in ledger.capacities(inventory, one)) if one else (),
         counters=tuple(use(u) for u in uses if u.counter_set in sets),
         object=msgspec.to_builtins(one.device) if one else None,
+        admin_access=tuple(_holder(key, world) for key in admins[:NAMED]),
+        admin_access_total=len(admins),
     )
 
 

@@ -471,3 +471,17 @@ def test_a_node_names_the_pools_that_reach_it_without_being_its_own() -> None:
     assert 'href="/pools/gpu.example.com/rack/a"' in said
     assert "(1 of 1 held)" in said
     assert said.count("<a ") == 1
+
+
+def test_claims_that_administer_a_device_are_told_beside_those_that_hold_it(scene: Scene) -> None:
+    scene.put(make.claim("monitor", "ops", devices=[make.result("gpu-0", adminAccess=True)], reserved_for=[POD]))
+    scene.look()
+    page = get("/devices/gpu.example.com/node-0/gpu-0")
+    held, _, administered = page.partition("Administered by")
+    assert "/ns/ml/claims/one" in held
+    assert "/ns/ops/claims/monitor" not in held
+    assert "/ns/ops/claims/monitor" in administered
+    body = ask("/devices/gpu.example.com/node-0/gpu-0")
+    assert [h["claim"]["key"] for h in body["holders"]] == ["ml/one"]
+    assert ([h["claim"]["key"] for h in body["adminAccess"]], body["adminAccessTotal"]) == (["ops/monitor"], 1)
+    assert "Administered by" not in get("/devices/gpu.example.com/node-0/gpu-1")

@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from dradash.kinds.deviceclaim import ResourceClaim
 from dradash.kinds.quantity import Quantity
 from dradash.kinds.resourceslice import Counter, Device, DeviceAttribute, ResourceSlice
 from dradash.scheduling.structured.devices import AllocationError, DeviceID, amount
@@ -268,3 +269,17 @@ def node_of(one: Published) -> str:
     """The one node that has it; "" where all have it, or those that a selector chooses."""
     spec = one.slice.spec
     return (one.device.node_name if spec.per_device_node_selection else spec.node_name) or ""
+
+
+def with_admin_access(claims: Mapping[str, ResourceClaim], id_: DeviceID) -> list[str]:
+    """Keys of the claims that were given the device for administration, which takes nothing of it.
+
+    Looks at all claims: they are rare, and only one device's page asks.
+    """
+    return sorted(
+        key
+        for key, claim in claims.items()
+        if claim.status.allocation is not None
+        for r in claim.status.allocation.devices.results
+        if r.admin_access and (r.driver, r.pool, r.device) == (id_.driver, id_.pool, id_.device)
+    )

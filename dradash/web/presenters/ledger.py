@@ -29,7 +29,7 @@ from dradash.web.presenters.inventory import (
 )
 from dradash.web.presenters.query import Column, Option, Pager, Query, options, pager_of
 from dradash.web.presenters.status import can_tell
-from dradash.web.presenters.words import Chip, claim_href, cut, device_href, slice_href
+from dradash.web.presenters.words import SHOWN, Chip, claim_href, cut, device_href, slice_href
 
 PARAMS: Final = frozenset({"driver", "pool", "node", "state", "q", "page"})
 TAINTED: Final = "tainted"
@@ -88,6 +88,8 @@ class DeviceView(msgspec.Struct, frozen=True):
     consumes: tuple[str, ...]
     taints: tuple[TaintRow, ...]
     holders: tuple[Holder, ...]
+    admins: tuple[Holder, ...]  # claims with admin access to it, the first of ...
+    admins_total: int
     conditions: tuple[ConditionRow, ...]
     shareable: bool
     binding: tuple[str, ...]
@@ -151,6 +153,7 @@ def detail(world: World, id_: DeviceID) -> DeviceView | None:
     state = ledger.state_of_pool(inventory, PoolID(id_.driver, id_.pool))
     if one is None and not holders:
         return None
+    admins = ledger.with_admin_access(cluster.device_claims, id_)
     device = one.device if one else Device()
     row = device_row(world, one, state) if one and state else None
     sets = {c.counter_set for c in device.consumes_counters}
@@ -173,6 +176,8 @@ def detail(world: World, id_: DeviceID) -> DeviceView | None:
         ),
         taints=tuple(TaintRow(device_taint_text(t), t.time_added or "") for t in device.taints),
         holders=tuple(holder(cluster, key) for key in holders),
+        admins=tuple(holder(cluster, key) for key in admins[:SHOWN]),
+        admins_total=len(admins),
         conditions=tuple(_condition(key, c) for key, c in reported(cluster, id_, holders)),
         shareable=bool(device.allow_multiple_allocations),
         binding=device.binding_conditions,
