@@ -312,8 +312,46 @@ def memory(name: str = "a", value: str = "80Gi", policy: Raw | None = None) -> R
             "capacity memory: needs 90Gi, the device has 80Gi",
             "90Gi of memory are asked for, and the largest device on node-1 has 80Gi",
         ),
+        (
+            {"memory": "96Gi"},
+            {"default": "32Gi", "validRange": {"min": "32Gi", "step": "32Gi"}},
+            "capacity memory: needs 96Gi, the device has 80Gi",
+            "96Gi of memory are asked for, and the largest device on node-1 has 80Gi: at most 64Gi may be asked for",
+        ),
+        (
+            {"memory": "70Gi"},
+            {"default": "32Gi", "validRange": {"min": "32Gi", "step": "32Gi"}},
+            "capacity memory: needs 96Gi, the device has 80Gi",
+            "70Gi of memory are asked for, rounded up to 96Gi, and the largest device on node-1 has 80Gi: "
+            "at most 64Gi may be asked for",
+        ),
+        (
+            {"memory": "140Gi"},
+            {"default": "32Gi", "validRange": {"min": "32Gi", "max": "128Gi", "step": "32Gi"}},
+            "capacity memory: needs 160Gi, the device has 80Gi",
+            "140Gi of memory are asked for, rounded up to 160Gi, and the largest device on node-1 has 80Gi: "
+            "at most 64Gi may be asked for",
+        ),
+        (
+            {"memory": "70Gi"},
+            {"default": "8Gi", "validValues": ["8Gi", "60Gi", "100Gi"]},
+            "capacity memory: needs 100Gi, the device has 80Gi",
+            "70Gi of memory are asked for, rounded up to 100Gi, and the largest device on node-1 has 80Gi: "
+            "at most 60Gi may be asked for",
+        ),
     ],
-    ids=["maximum", "values", "steps", "name", "size", "maximum above the size"],
+    ids=[
+        "maximum",
+        "values",
+        "steps",
+        "name",
+        "size",
+        "maximum above the size",
+        "steps above the size",
+        "rounded above the size",
+        "rounded above a maximum above the size",
+        "values above the size",
+    ],
 )
 @pytest.mark.parametrize("is_held", [False, True])
 def test_an_amount_that_no_device_ever_gives_is_the_advice_however_much_is_left(
@@ -332,6 +370,40 @@ def test_an_amount_that_no_device_ever_gives_is_the_advice_however_much_is_left(
     ]
     assert moves(of).who == "admin"
     assert moves(of).what.endswith(f"change what is asked for: {says}")
+
+
+def test_a_device_smaller_than_the_least_that_may_be_asked_of_it_has_nothing_to_offer() -> None:
+    policy: Raw = {"default": "96Gi", "validRange": {"min": "96Gi"}}
+    small = pool(memory(policy=policy))
+    found = report(cluster(small, requests=[request(capacity={"requests": {"memory": "90Gi"}})]))
+    assert sentences(found, verified=False) == [
+        "90Gi of memory are asked for, rounded up to 96Gi, and the largest device on node-0 has 80Gi, "
+        "less than the least that its policy allows"
+    ]
+    found = report(cluster(small, requests=[request()]))
+    assert sentences(found, verified=False) == [
+        "96Gi of memory are taken where no amount is asked for, and the largest device on node-0 has 80Gi, "
+        "less than the least that its policy allows"
+    ]
+
+
+def test_steps_are_counted_in_whole_numbers_of_a_device_that_has_a_fraction() -> None:
+    policy: Raw = {"default": "1", "validRange": {"min": "1", "step": "1"}}
+    found = report(
+        cluster(pool(memory("a", "2500m", policy)), requests=[request(capacity={"requests": {"memory": "3"}})])
+    )
+    assert sentences(found) == [
+        "3 of memory are asked for, and the largest device on node-0 has 2500m: at most 2 may be asked for"
+    ]
+
+
+def test_the_most_may_be_had_of_a_device_that_is_not_the_largest() -> None:
+    steps: Raw = {"default": "50Gi", "validRange": {"min": "50Gi", "step": "50Gi"}}
+    slices = pool(memory("a", "80Gi", steps), memory("b", "60Gi"))
+    found = report(cluster(slices, requests=[request(capacity={"requests": {"memory": "90Gi"}})]))
+    assert sentences(found) == [
+        "90Gi of memory are asked for, and the largest device on node-0 has 80Gi: at most 60Gi may be asked for"
+    ]
 
 
 def test_of_devices_that_are_too_small_the_largest_is_told() -> None:
