@@ -62,6 +62,10 @@ class Quantity(msgspec.Struct, frozen=True, eq=False):
     def __eq__(self, other: object) -> bool:
         return self.compare(other) == 0 if isinstance(other, Quantity) else NotImplemented
 
+    def __ne__(self, other: object) -> bool:
+        """Said too: what a Struct has without it tells apart what is written in two ways."""
+        return not self == other
+
     def __hash__(self) -> int:
         unscaled, scale = _stripped(self.unscaled, self.scale)
         return hash((unscaled, scale))

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from dradash.kinds.defaults import with_defaults
 from dradash.sim import defaults_dra
-from dradash.sim.resources import DRA, Resource
+from dradash.sim.resources import Resource
 
 _CONTAINER: Final = {"terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File"}
 _POD_SPEC: Final = {
@@ -29,9 +29,7 @@ def apply_defaults(resource: Resource, obj: dict[str, Any], now: str) -> None:
         obj.setdefault("spec", {})
     elif plural == "resourceclaimtemplates":
         obj.setdefault("spec", {}).setdefault("spec", {})
-    # Structured parameters are kept in the shape of v1, whatever versions are served.
-    version = f"{DRA}/v1" if resource.is_structured else resource.api_version()
-    filled = with_defaults(obj | {"apiVersion": version, "kind": resource.kind})
+    filled = with_defaults(obj | {"apiVersion": resource.api_version(), "kind": resource.kind})
     if plural != "nodes":  # writes of a status do not come here: what is filled in of it would go again
         obj.update({field: filled[field] for field in ("spec", "status") if field in filled})
     if resource.is_structured:

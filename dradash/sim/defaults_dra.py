@@ -16,5 +16,5 @@ def apply_defaults(plural: str, obj: Object, now: str) -> None:
                 spec["taint"].setdefault("timeAdded", now)
         case "resourceslices":
             for device in spec.get("devices") or ():
-                for taint in device.get("taints") or ():
+                for taint in (device.get("basic") or device).get("taints") or ():  # basic: in v1beta1
                     taint.setdefault("timeAdded", now)

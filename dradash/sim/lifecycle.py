@@ -98,7 +98,7 @@ def check_admin_access(server: APIServer, resource: Resource, new: Object, old: 
     """
     if not resource.is_structured or resource.plural not in ("resourceclaims", "resourceclaimtemplates"):
         return
-    paths = _admin_access(resource, new, old)
+    paths = _admin_access(resource, resource.in_v1(new), old)
     stored = server.storage.collections["namespaces"].objects.get(new["metadata"].get("namespace", ""))
     labels = (stored.metadata.get("labels") or {}) if stored is not None else {}
     if paths and labels.get(ADMIN_ACCESS) != "true":

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
+from dradash.kinds.deviceversions import to_v1
 from dradash.kinds.registry import CLASSIC, KINDS, Kind
 
 DRA: Final = "resource.k8s.io"
@@ -50,6 +51,10 @@ class Resource(msgspec.Struct, frozen=True):
     def of(self, obj: Any) -> Resource:
         """The resource as far as it is the object's: in the versions of its generation."""
         return _of_generation(self, is_classic(obj)) if self.has_both else self
+
+    def in_v1(self, obj: Any) -> Any:
+        """An object of structured parameters in the shape of v1, from that of its own version or the preferred one."""
+        return to_v1({"apiVersion": self.api_version(), "kind": self.kind, **obj})
 
     @property
     def list_kind(self) -> str:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
+from dradash.kinds.deviceversions import V1BETA1, to_v1
 from dradash.kinds.meta import without_nulls
 from dradash.sim import apierrors, defaults
 from dradash.sim.resources import Resource
@@ -35,6 +36,7 @@ def incoming(resource: Resource, body: Any, namespace: str = "", name: str = "")
         raise apierrors.bad_request(f"the object provided is unrecognized: {error}") from error
     if not isinstance(obj, dict):
         raise apierrors.bad_request("the object provided is unrecognized (must be of type object)")
+    obj = _preferred(resource, obj)
     _check_type_meta(resource, obj)
     metadata = obj.setdefault("metadata", {})
     if not isinstance(metadata, dict):
@@ -43,6 +45,11 @@ def incoming(resource: Resource, body: Any, namespace: str = "", name: str = "")
     _check_namespace(resource, metadata, namespace)
     metadata.pop("managedFields", None)
     return obj
+
+
+def _preferred(resource: Resource, obj: Object) -> Object:
+    """In the shape of the preferred version, in which all are kept."""
+    return obj if resource.of(obj).api_version() == V1BETA1 else to_v1(obj)
 
 
 def _check_type_meta(resource: Resource, obj: Object) -> None:

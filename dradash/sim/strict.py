@@ -20,8 +20,10 @@ def unknown_fields(resource: Resource, body: Any) -> list[str]:
     kind = KINDS.get(resource.plural)
     if kind is None or not resource.group or not isinstance(body, dict):
         return []
-    own = {k: v for k, v in body.items() if k not in _EVERYWHERE | _OTHERS.get(resource.plural, frozenset())}
-    return _unknown(struct_of(kind, resource.of(body).api_version()), own, "")
+    skipped = _EVERYWHERE | _OTHERS.get(resource.plural, frozenset())
+    resource = resource.of(body)
+    own = {k: v for k, v in resource.in_v1(body).items() if k not in skipped}
+    return _unknown(struct_of(kind, resource.api_version()), own, "")
 
 
 def check(resource: Resource, version: str, body: Any) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any, Final
 
-from dradash.kinds.deviceversions import to_v1
 from dradash.kinds.registry import KINDS, MalformedObject, decode, struct_of
 from dradash.scheduling import labels
 from dradash.sim import apierrors, fielderrors, validation_devices, validation_dra
@@ -40,7 +39,7 @@ def check_types(resource: Resource, obj: Object) -> None:
     if kind is None:
         return
     try:
-        decode(struct_of(kind, resource.api_version()), to_v1(obj))
+        decode(struct_of(kind, resource.api_version()), resource.in_v1(obj))
         wrong = wrong_time(resource.plural, obj) or _no_int32(resource, obj)
         if wrong:
             raise MalformedObject(wrong)
@@ -62,7 +61,7 @@ def check_create(resource: Resource, obj: Object) -> None:
     causes = _metadata(resource, obj["metadata"])
     if resource.plural == "pods":
         causes += _pod(obj)
-    causes += _dra(resource).check(resource.plural, obj)
+    causes += _dra(resource).check(resource.plural, resource.in_v1(obj))
     _raise(resource, obj, causes)
 
 
@@ -72,7 +71,7 @@ def check_update(resource: Resource, new: Object, old: Object, subresource: str)
     if subresource == "status":
         causes += _dra(resource).check_status_update(resource.plural, new, old)
     else:
-        causes += _dra(resource).check_update(resource.plural, new, old)
+        causes += _dra(resource).check_update(resource.plural, resource.in_v1(new), resource.in_v1(old))
         if resource.plural == "pods":
             causes += _pod_update(new, old)
     _raise(resource, new, causes)

@@ -312,8 +312,46 @@ def memory(name: str = "a", value: str = "80Gi", policy: Raw | None = None) -> R
             "capacity memory: needs 90Gi, the device has 80Gi",
             "90Gi of memory are asked for, and the largest device on node-1 has 80Gi",
         ),
+        (
+            {"memory": "96Gi"},
+            {"default": "32Gi", "validRange": {"min": "32Gi", "step": "32Gi"}},
+            "capacity memory: needs 96Gi, the device has 80Gi",
+            "96Gi of memory are asked for, and the largest device on node-1 has 80Gi: at most 64Gi may be asked for",
+        ),
+        (
+            {"memory": "70Gi"},
+            {"default": "32Gi", "validRange": {"min": "32Gi", "step": "32Gi"}},
+            "capacity memory: needs 96Gi, the device has 80Gi",
+            "70Gi of memory are asked for, rounded up to 96Gi, and the largest device on node-1 has 80Gi: "
+            "at most 64Gi may be asked for",
+        ),
+        (
+            {"memory": "140Gi"},
+            {"default": "32Gi", "validRange": {"min": "32Gi", "max": "128Gi", "step": "32Gi"}},
+            "capacity memory: needs 160Gi, the device has 80Gi",
+            "140Gi of memory are asked for, rounded up to 160Gi, and the largest device on node-1 has 80Gi: "
+            "at most 64Gi may be asked for",
+        ),
+        (
+            {"memory": "70Gi"},
+            {"default": "8Gi", "validValues": ["8Gi", "60Gi", "100Gi"]},
+            "capacity memory: needs 100Gi, the device has 80Gi",
+            "70Gi of memory are asked for, rounded up to 100Gi, and the largest device on node-1 has 80Gi: "
+            "at most 60Gi may be asked for",
+        ),
     ],
-    ids=["maximum", "values", "steps", "name", "size", "maximum above the size"],
+    ids=[
+        "maximum",
+        "values",
+        "steps",
+        "name",
+        "size",
+        "maximum above the size",
+        "steps above the size",
+        "rounded above the size",
+        "rounded above a maximum above the size",
+        "values above the size",
+    ],
 )
 @pytest.mark.parametrize("is_held", [False, True])
 def test_an_amount_that_no_device_ever_gives_is_the_advice_however_much_is_left(
@@ -332,6 +370,40 @@ def test_an_amount_that_no_device_ever_gives_is_the_advice_however_much_is_left(
     ]
     assert moves(of).who == "admin"
     assert moves(of).what.endswith(f"change what is asked for: {says}")
+
+
+def test_a_device_smaller_than_the_least_that_may_be_asked_of_it_has_nothing_to_offer() -> None:
+    policy: Raw = {"default": "96Gi", "validRange": {"min": "96Gi"}}
+    small = pool(memory(policy=policy))
+    found = report(cluster(small, requests=[request(capacity={"requests": {"memory": "90Gi"}})]))
+    assert sentences(found, verified=False) == [
+        "90Gi of memory are asked for, rounded up to 96Gi, and the largest device on node-0 has 80Gi, "
+        "less than the least that its policy allows"
+    ]
+    found = report(cluster(small, requests=[request()]))
+    assert sentences(found, verified=False) == [
+        "96Gi of memory are taken where no amount is asked for, and the largest device on node-0 has 80Gi, "
+        "less than the least that its policy allows"
+    ]
+
+
+def test_steps_are_counted_in_whole_numbers_of_a_device_that_has_a_fraction() -> None:
+    policy: Raw = {"default": "1", "validRange": {"min": "1", "step": "1"}}
+    found = report(
+        cluster(pool(memory("a", "2500m", policy)), requests=[request(capacity={"requests": {"memory": "3"}})])
+    )
+    assert sentences(found) == [
+        "3 of memory are asked for, and the largest device on node-0 has 2500m: at most 2 may be asked for"
+    ]
+
+
+def test_the_most_may_be_had_of_a_device_that_is_not_the_largest() -> None:
+    steps: Raw = {"default": "50Gi", "validRange": {"min": "50Gi", "step": "50Gi"}}
+    slices = pool(memory("a", "80Gi", steps), memory("b", "60Gi"))
+    found = report(cluster(slices, requests=[request(capacity={"requests": {"memory": "90Gi"}})]))
+    assert sentences(found) == [
+        "90Gi of memory are asked for, and the largest device on node-0 has 80Gi: at most 60Gi may be asked for"
+    ]
 
 
 def test_of_devices_that_are_too_small_the_largest_is_told() -> None:
@@ -438,8 +510,104 @@ def test_requests_that_compete_for_the_same_devices_are_told_so() -> None:
     assert [r.nodes_enough for r in found.requests] == [1, 1]
     assert sentences(found) == ["free b on node-0 (held by pod team/user)"]
     assert sentences(found, verified=False) == [
-        "each request finds enough devices alone; together they need 2, and 1 are left"
+        "each request finds enough devices alone; together they need 2, and 1 is left"
     ]
+
+
+def together(found: DeviceReport) -> str:
+    (said,) = [h.sentence for h in found.hints if h.kind == "together"]
+    assert said.startswith("each request finds enough devices alone; together ")
+    return said.removeprefix("each request finds enough devices alone; together ")
+
+
+def of_two_claims(*objects: Raw, first: list[Raw], second: list[Raw]) -> Cluster:
+    claim, pod = waiting_pod(*first)
+    other, _ = waiting_pod(*second, claim="other")
+    pod["spec"]["resourceClaims"].append({"name": "o", "resourceClaimName": "other"})
+    found = Cluster()
+    for obj in (device_class(), build.node("node-0"), *objects, claim, other, pod):
+        _, new = found.put(build.plural(obj), build.key(obj), build.raw(obj))
+        assert new is not None, found.malformed
+    return found
+
+
+@pytest.mark.parametrize(("amount", "fits"), [("30Gi", True), ("50Gi", False)])
+def test_requests_that_may_have_the_same_device_compete_for_its_capacity(amount: str, fits: bool) -> None:
+    wanted = {"requests": {"memory": amount}}
+    requests = [request("one", capacity=wanted), request("two", capacity=wanted)]
+    found = report(cluster(pool(memory()), requests=requests))
+    if fits:
+        assert found.answers[0].message == ""
+    else:
+        assert together(found) == "they do not (capacity of devices that are shared)"
+
+
+def test_beside_a_shared_device_those_that_want_others_are_counted() -> None:
+    slices = pool(memory("a"), device("b", "l4"))
+    l4 = selectors(model("l4"))
+    found = report(
+        cluster(slices, requests=[request("one", selectors=l4), request("any"), request("two", selectors=l4)])
+    )
+    assert together(found) == "one, two need 2, and 1 is left"
+
+
+def test_those_that_want_the_same_devices_are_counted_however_many_others_there_are() -> None:
+    slices = pool(device("a"), device("b", "l4"), device("c", "l4"), device("d", "l4"))
+    a100 = selectors(model("a100"))
+    l4 = request("many", 2, selectors=selectors(model("l4")))
+    of = cluster(slices, requests=[request("one", selectors=a100), l4, request("two", selectors=a100)])
+    assert together(report(of)) == "one, two need 2, and 1 is left"
+
+
+def test_what_one_can_have_elsewhere_is_not_what_the_others_lack() -> None:
+    """`any` could have d: only the others need more than there are."""
+    slices = pool(device("a"), device("b", "l4"), device("c", "l4"), device("d", "h100"))
+    l4 = selectors(model("l4"))
+    of = cluster(slices, requests=[request("any"), request("one", 2, selectors=l4), request("two", selectors=l4)])
+    assert together(report(of)) == "one, two need 3, and 2 are left"
+
+
+def test_devices_that_a_constraint_refuses_in_one_order_only_are_not_taken_for_gone() -> None:
+    slices = pool(device("a", numa=0), device("b", numa=0))
+    both = [{"distinctAttribute": f"{DRIVER}/numa"}]
+    found = report(cluster(slices, requests=[request("one"), request("two")], constraints=both))
+    assert together(found) == "they do not (constraints)"
+
+
+def test_counters_that_requests_have_in_common_are_named() -> None:
+    uses = [{"counterSet": "all", "counters": {"slots": {"value": "3"}}}]
+    slices = [
+        pool(slices=2, suffix="c", sharedCounters=[{"name": "all", "counters": {"slots": {"value": "4"}}}]),
+        pool(device("a", consumesCounters=uses), device("b", consumesCounters=uses), slices=2),
+    ]
+    found = report(cluster(*slices, requests=[request("one"), request("two")]))
+    assert together(found) == "they do not (counters)"
+
+
+def test_admin_access_of_one_claim_has_each_device_once() -> None:
+    slices, see = (
+        pool(device("a"), device("b", "l4")),
+        request("see", adminAccess=True, selectors=selectors(model("l4"))),
+    )
+    too = {**see, "name": "too"}
+    assert together(report(cluster(slices, requests=[see, too]))) == "they need 2, and 1 is left"
+    assert report(of_two_claims(slices, first=[see], second=[too])).answers[0].message == ""
+
+
+def test_admin_access_of_another_claim_is_not_counted_with_those_that_compete() -> None:
+    slices, l4 = pool(device("a"), device("b", "l4")), selectors(model("l4"))
+    see = request("see", adminAccess=True, selectors=l4)
+    of = of_two_claims(slices, first=[request("one", selectors=l4), request("two", selectors=l4)], second=[see])
+    assert together(report(of)) == "team/claim one, team/claim two need 2, and 1 is left"
+    after = of_two_claims(slices, first=[request("one", selectors=l4)], second=[see])
+    assert report(after).answers[0].message == ""
+
+
+def test_admin_access_keeps_its_device_from_the_claims_after_it() -> None:
+    """As upstream has it: allocateDevice asks whether any claim is being given the device."""
+    see = request("see", adminAccess=True)
+    found = report(of_two_claims(pool(device("a")), first=[see], second=[request("one")]))
+    assert together(found) == "they need 2, and 1 is left"
 
 
 def test_a_driver_whose_pool_has_the_name_of_anothers_does_not_confuse_counters() -> None:

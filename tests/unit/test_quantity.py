@@ -80,6 +80,12 @@ def test_values_compare_whatever_their_suffix() -> None:
     assert hash(parse("1k")) == hash(parse("1000"))
 
 
+def test_what_is_equal_is_not_unequal() -> None:
+    assert (parse("3Gi") != parse("3072Mi")) is False
+    assert parse("3Gi") != parse("3G")
+    assert parse("3") != 3
+
+
 def test_the_same_value_may_be_another_go_value() -> None:
     assert parse("1Gi").is_same_as(parse("1Gi"))
     assert not parse("1Gi").is_same_as(parse("1024Mi"))

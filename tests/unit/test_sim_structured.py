@@ -14,13 +14,14 @@ from dradash.kinds.registry import STRUCTURED
 from dradash.scheduling.effects import Effect
 from dradash.scheduling.structured.allocation import NEW_SHARE
 from dradash.scheduling.structured.binding import NOW
-from dradash.sim import discovery
+from dradash.sim import discovery, strict
 from dradash.sim.actors import Actor, Clock
 from dradash.sim.apierrors import ApiError
 from dradash.sim.apiserver import APIServer
 from dradash.sim.claimcontroller import ClaimController
 from dradash.sim.devicedrivers import DeviceDrivers, Publisher
 from dradash.sim.lifecycle import ADMIN_ACCESS
+from dradash.sim.patching import MERGE_PATCH
 from dradash.sim.performing import Writes
 from dradash.sim.resources import served
 from dradash.sim.scenarios.deviceobjects import (
@@ -113,6 +114,84 @@ def test_a_request_that_no_cluster_takes_is_refused(server: APIServer, request_:
         server.create("resourceclaims", requests(request_), "team-a")
     assert refused.value.code == 422
     assert says in refused.value.message
+
+
+def beta_claim(*of: Obj) -> Obj:
+    made = requests(*of)
+    return {**made, "apiVersion": "resource.k8s.io/v1beta1"}
+
+
+@pytest.fixture
+def beta() -> APIServer:
+    """Of Kubernetes 1.32: v1beta1 is all that it serves."""
+    made = APIServer(served(versions=("v1beta1",)), seed=1)
+    place(made, namespace("team-a"))
+    return made
+
+
+def test_where_v1beta1_is_served_alone_requests_are_taken_and_kept_in_its_shape(beta: APIServer) -> None:
+    flat = {"name": "a", "deviceClassName": "gpu"}
+    choice = {"name": "b", "firstAvailable": [{"name": "big", "deviceClassName": "gpu"}]}
+    body = beta_claim(flat, choice)
+    strict.check(beta.resources["resourceclaims"], "v1beta1", body)
+    made = beta.create("resourceclaims", body, "team-a")
+    filled = {"allocationMode": "ExactCount", "count": 1}
+    assert made["apiVersion"] == "resource.k8s.io/v1beta1"
+    assert made["spec"]["devices"]["requests"] == [
+        {**flat, **filled},
+        {"name": "b", "firstAvailable": [{"name": "big", "deviceClassName": "gpu", **filled}]},
+    ]
+    template = {"metadata": {"name": "t"}, "spec": {"spec": body["spec"]}}
+    inner = beta.create("resourceclaimtemplates", template, "team-a")["spec"]["spec"]
+    assert inner == made["spec"]
+    labelled = beta.patch("resourceclaims", "c", {"metadata": {"labels": {"a": "b"}}}, MERGE_PATCH, "team-a")
+    assert labelled["spec"] == made["spec"]
+
+
+@pytest.mark.parametrize(
+    ("request_", "says"),
+    [
+        ({"name": "a"}, "exactly one of `exactly` or `firstAvailable` is required"),
+        ({"name": "a", "count": 1}, "deviceClassName: Required value"),
+        ({"name": "a", "deviceClassName": "gpu", "count": -1}, "must be greater than zero"),
+        ({"name": "a", "deviceClassName": "gpu", "allocationMode": "Some"}, "Unsupported value"),
+        ({"name": "a", "deviceClassName": "gpu", "adminAccess": True}, "requests[0].adminAccess: Forbidden"),
+        ({"name": "a", "deviceClassName": "gpu", "count": "two"}, "cannot be handled as a ResourceClaim"),
+    ],
+)
+def test_a_v1beta1_request_that_no_cluster_takes_is_refused(beta: APIServer, request_: Obj, says: str) -> None:
+    with pytest.raises(ApiError) as refused:
+        beta.create("resourceclaims", beta_claim(request_), "team-a")
+    assert says in refused.value.message
+
+
+def test_fields_that_v1beta1_does_not_know_are_told(beta: APIServer) -> None:
+    body = beta_claim({"name": "a", "deviceClassName": "gpu", "clas": "x"})
+    with pytest.raises(ApiError, match=r'unknown field "spec\.devices\.requests\[0\]\.clas"'):
+        strict.check(beta.resources["resourceclaims"], "v1beta1", body)
+
+
+def test_the_taints_of_a_v1beta1_device_have_their_time(beta: APIServer) -> None:
+    basic = {"attributes": {}, "taints": [{"key": "k", "effect": "NoExecute"}]}
+    spec = {
+        "driver": "d",
+        "allNodes": True,
+        "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1},
+        "devices": [{"name": "gpu-0", "basic": basic}],
+    }
+    item = beta.create("resourceslices", {"metadata": {"name": "s"}, "spec": spec})
+    assert item["spec"]["devices"][0]["basic"]["taints"][0]["timeAdded"]
+
+
+def test_beside_v1_what_comes_as_v1beta1_is_kept_as_v1() -> None:
+    both = APIServer(served(versions=("v1", "v1beta1")), seed=1)
+    place(both, namespace("team-a"))
+    body = beta_claim({"name": "a", "deviceClassName": "gpu", "count": 2})
+    strict.check(both.resources["resourceclaims"], "v1beta1", body)
+    made = both.create("resourceclaims", body, "team-a")
+    exact = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 2}
+    assert made["apiVersion"] == "resource.k8s.io/v1"
+    assert made["spec"]["devices"]["requests"] == [{"name": "a", "exactly": exact}]
 
 
 def test_a_claims_spec_and_a_slices_pool_do_not_change(server: APIServer) -> None:

@@ -44,12 +44,16 @@ class Limit(enum.Enum):
 
 
 class Never(msgspec.Struct, frozen=True):
-    """needs: what would be taken. most: that may be asked for instead, None where the name is unknown."""
+    """asked: for the amount, None where the policy gives it. needs: what would be taken, rounded up by the policy.
+    most: that may be asked for instead, None where there is nothing. whole: what the device has. Where the name is
+    unknown all are None."""
 
     name: str
     limit: Limit
+    asked: Quantity | None = None
     needs: Quantity | None = None
     most: Quantity | None = None
+    whole: Quantity | None = None
 
     @property
     def why(self) -> str:
@@ -59,7 +63,7 @@ class Never(msgspec.Struct, frozen=True):
             case Limit.POLICY:
                 return f"capacity {self.name}: needs {self.needs}, at most {self.most} may be asked for"
             case Limit.WHOLE:
-                return f"capacity {self.name}: needs {self.needs}, the device has {self.most}"
+                return f"capacity {self.name}: needs {self.needs}, the device has {self.whole}"
 
 
 def never(wanted: CapacityRequirements | None, capacity: Mapping[str, DeviceCapacity]) -> Never | None:
@@ -74,25 +78,39 @@ def _nevers(wanted: CapacityRequirements | None, capacity: Mapping[str, DeviceCa
     requests = wanted.requests if wanted is not None else {}
     yield from (Never(name, Limit.NAME) for name in requests if name not in capacity)
     for name, held in capacity.items():
-        needs, whole = _consumed(requests.get(name), held), amount(held.value)
-        if held.request_policy is not None and _violates(needs, held.request_policy):
-            highest = _highest(needs, held.request_policy)
-            limit = Limit.POLICY if highest.compare(whole) <= 0 else Limit.WHOLE
-            yield Never(name, limit, needs, min(highest, whole))
-        elif needs.compare(whole) > 0:
-            yield Never(name, Limit.WHOLE, needs, whole)
+        needs, whole, policy = _consumed(requests.get(name), held), amount(held.value), held.request_policy
+        limit = Limit.WHOLE
+        if policy is not None and _violates(needs, policy):
+            highest = _highest(needs, policy)
+            if highest is not None and highest.compare(whole) <= 0:
+                limit = Limit.POLICY
+        elif needs.compare(whole) <= 0:
+            continue
+        asked = amount(requests[name]) if name in requests else None
+        yield Never(name, limit, asked, needs, _highest(min(needs, whole), policy), whole)
 
 
-def _highest(needs: Quantity, policy: CapacityRequestPolicy) -> Quantity:
-    """The largest amount below `needs`, which violates the policy, that does not."""
-    if policy.valid_range is None:
-        return max(amount(v) for v in policy.valid_values)
-    limits = policy.valid_range
-    top = amount(limits.max) if limits.max is not None else needs
-    top = min(top, needs)
+def _highest(bound: Quantity, policy: CapacityRequestPolicy | None) -> Quantity | None:
+    """The largest amount up to `bound` that the policy takes as it is, None where even its least is more."""
+    if policy is None:
+        return bound
+    if policy.valid_range is not None:
+        return _highest_in(bound, policy.valid_range)
+    if not policy.valid_values:
+        return bound
+    return max((v for v in map(amount, policy.valid_values) if v <= bound), default=None)
+
+
+def _highest_in(bound: Quantity, limits: CapacityRequestPolicyRange) -> Quantity | None:
+    top = bound if limits.max is None else min(bound, amount(limits.max))
+    low = amount(limits.min) if limits.min is not None else Quantity(0)
+    if top.compare(low) < 0:
+        return None
     step = amount(limits.step).value() if limits.step is not None else 0
-    low = amount(limits.min).value() if limits.min is not None else 0
-    over = (top.value() - low) % step if step > 0 else 0
+    # Steps are counted in whole numbers, and those of a fraction's value() would be more than there is.
+    over = (top.value() - low.value()) % step if step > 0 else 0
+    if step > 0 and not over and not top.is_integer:
+        over = step
     return of_int(top.value() - over, Format.BINARY_SI) if over else top
 
 

@@ -44,4 +44,18 @@ def _sentence(never: Never, of: list[tuple[Fate, Never]], where: str) -> str:
             most = f"at most {never.most} of {never.name} may be asked of {which}{where}"
             return f"{most}, and {never.needs} are needed"
         case Limit.WHOLE:
-            return f"{never.needs} of {never.name} are asked for, and the largest device{where} has {never.most}"
+            whole = max(n.whole for _, n in of if n.whole is not None)
+            return f"{_asked(never)}, and the largest device{where} has {whole}{_instead(never, whole)}"
+
+
+def _asked(never: Never) -> str:
+    if never.asked is None:
+        return f"{never.needs} of {never.name} are taken where no amount is asked for"
+    rounded = "" if never.asked == never.needs else f", rounded up to {never.needs}"
+    return f"{never.asked} of {never.name} are asked for{rounded}"
+
+
+def _instead(never: Never, whole: Quantity) -> str:
+    if never.most is None:
+        return ", less than the least that its policy allows"
+    return "" if never.most == whole else f": at most {never.most} may be asked for"
