@@ -98,7 +98,7 @@ CASES: Final[dict[str, Case]] = {
             make.resource_slice(GPU | {"taints": [BROKEN]}),
             make.claim(
                 "c",
-                devices=[make.result("gpu-0", tolerations=[{"key": "broken", "operator": "Exists"}])],
+                devices=[make.result("gpu-0", tolerations=[{"operator": "Exists", "effect": "NoExecute"}])],
                 reserved_for=[POD],
             ),
         ),

@@ -342,7 +342,11 @@ def test_a_taint_that_evicts_and_is_not_tolerated_is_told_since_it_was_added() -
         (BROKEN | {"effect": "NoSchedule"}, _held(), "it keeps others away only"),
         (BROKEN | {"effect": "None"}, _held(), "it does nothing"),
         (BROKEN, make.claim("c", devices=[make.result("gpu-0")]), "nobody uses the device"),
-        (BROKEN, _held(make.result("gpu-0", tolerations=[{"operator": "Exists"}])), "all is tolerated"),
+        (
+            BROKEN,
+            _held(make.result("gpu-0", tolerations=[{"operator": "Exists", "effect": "NoExecute"}])),
+            "all is tolerated",
+        ),
         (
             BROKEN,
             _held(make.result("gpu-0", tolerations=[{"key": "broken", "operator": "Exists", "effect": "NoExecute"}])),
@@ -354,12 +358,31 @@ def test_a_taint_is_no_trouble_where(taint: build.Obj, claim: build.Obj, why: st
     assert found("taint-not-tolerated", make.resource_slice(GPU | {"taints": [taint]}), claim, POD) == [], why
 
 
-def test_a_toleration_of_another_effect_or_value_does_not_help() -> None:
+def test_a_toleration_without_the_effect_or_of_another_value_does_not_help() -> None:
     for toleration in (
+        {"key": "broken", "operator": "Exists"},
+        {"operator": "Exists"},
         {"key": "broken", "operator": "Exists", "effect": "NoSchedule"},
-        {"key": "broken", "value": "x"},
+        {"key": "broken", "value": "x", "effect": "NoExecute"},
     ):
         assert found("taint-not-tolerated", TAINTED, _held(make.result("gpu-0", tolerations=[toleration])), POD)
+
+
+def test_a_taint_that_is_tolerated_for_a_time_is_told_when_that_is_over() -> None:
+    tolerations = [
+        {"key": "broken", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": s} for s in (900, 300)
+    ]
+    claim = _held(make.result("gpu-0", tolerations=tolerations))
+    tainted = build.NOW + 600
+    assert found("taint-not-tolerated", TAINTED, claim, POD, now=tainted + 299) == []
+    finding = only("taint-not-tolerated", TAINTED, claim, POD, now=tainted + 300)
+    assert finding.since == tainted + 300
+    assert finding.sentence == (
+        "ResourceClaim default/c has gpu.example.com/node-0/gpu-0, whose taint broken:NoExecute it tolerated for 300 s "
+        "only."
+    )
+    forever = tolerations[0] | {"tolerationSeconds": None}
+    assert found("taint-not-tolerated", TAINTED, _held(make.result("gpu-0", tolerations=[*tolerations, forever]))) == []
 
 
 def test_conditions_that_are_waited_for_name_pod_device_and_driver() -> None:
@@ -432,6 +455,31 @@ def test_an_extended_resource_is_there_twice_only_on_nodes_that_have_the_devices
     assert found("extended-resource-twice", both, SLICE, CLASS) == [], "the class backs nothing"
     other = make.device_class("gpu", 'device.driver == "nic.example.com"', **EXTENDED)
     assert found("extended-resource-twice", both, SLICE, other) == [], "the node has other devices"
+
+
+ON_A100 = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "accelerator", "operator": "In", "values": ["a100"]}]}]}
+BROKEN_SELECTOR = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "accelerator", "operator": "Beside"}]}]}
+
+
+@pytest.mark.parametrize(
+    ("there", "nodes"),
+    [
+        (make.resource_slice(GPU, allNodes=True), ["node-0", "node-1"]),
+        (make.resource_slice(GPU, nodeSelector=ON_A100), ["node-0"]),
+        (make.resource_slice(GPU, nodeSelector=BROKEN_SELECTOR), []),
+        (make.resource_slice(GPU | {"nodeName": "node-1"}, perDeviceNodeSelection=True), ["node-1"]),
+        (make.resource_slice(GPU | {"allNodes": True}, perDeviceNodeSelection=True), ["node-0", "node-1"]),
+        (make.resource_slice(GPU | {"nodeSelector": ON_A100}, perDeviceNodeSelection=True), ["node-0"]),
+    ],
+)
+def test_an_extended_resource_is_there_twice_wherever_its_devices_can_be_used(
+    there: build.Obj, nodes: list[str]
+) -> None:
+    backed = make.device_class("gpu", f'device.driver == "{make.DRIVER}"', **EXTENDED)
+    capacity = {"example.com/gpu": "4"}
+    all_nodes = [node("node-0", capacity=capacity), node("node-1", capacity=capacity, labels={})]
+    told = [o.key for f in found("extended-resource-twice", *all_nodes, there, backed) for o in f.objects[1:]]
+    assert told == nodes
 
 
 def test_fields_that_the_api_server_dropped_are_named_with_their_gate() -> None:

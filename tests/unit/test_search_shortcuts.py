@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import pytest
@@ -147,6 +148,34 @@ def random_cluster(seed: int) -> Cluster:
     )
 
 
+def admin_cluster(seed: int) -> Cluster:
+    """Claims with admin access to what others of the pod have, and as few devices as they can do with."""
+    choose = random.Random(seed)
+    claims: Raw = {}
+    alone = 0
+    for i in range(choose.randint(2, 3)):
+        requests = []
+        for name in ("one", "two", "three")[: choose.randint(1, 3)]:
+            wanted: Raw = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1}
+            if choose.random() < (0.9 if i == 0 else 0.6):
+                wanted["adminAccess"] = True
+            if choose.random() < (0.8 if i == 0 else 0.15):
+                test = choose.choice(("", "!"))
+                wanted["selectors"] = [{"cel": {"expression": f'{test}("m" in {MINE})'}}]
+            alone += "adminAccess" not in wanted
+            requests.append({"name": name, "exactly": wanted})
+        claims[f"c{i}"] = {"requests": requests}
+    has_m = [choose.random() < 0.5 for _ in range(max(2, *(len(c["requests"]) for c in claims.values()), alone))]
+    there = [{"name": f"d{i}", "attributes": {"m": {"string": "a"}} if m else {}} for i, m in enumerate(has_m)]
+    return build.cluster(
+        *build.nodes(1),
+        builddevices.device_class("gpu"),
+        builddevices.resource_slice(*there, driver=DRIVER, node="node-0"),
+        *(builddevices.claim(name, spec=spec) for name, spec in claims.items()),
+        build.pod(claims={name: name for name in claims}),
+    )
+
+
 # --- judged with shortcuts and without -------------------------------------------------------------------------------
 
 
@@ -175,9 +204,8 @@ def without_shortcuts(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(selection, "answer_of", lambda e, driver, one: selection._evaluated(compile_selector(e), driver, one))
 
 
-def check(seed: int, limit: int) -> Counter[Code]:
+def check(cluster: Cluster, limit: int) -> Counter[Code]:
     """limit: the most devices that a claim may get."""
-    cluster = random_cluster(seed)
     with pytest.MonkeyPatch.context() as patch:
         for module in (search, shortcuts, allocator):
             patch.setattr(module, "MAX_RESULTS", limit)
@@ -213,11 +241,11 @@ def check_together(state: CycleState, cluster: Cluster, expected: dict[str, Answ
                 assert answer.text == status.message
 
 
-def cases(first: int, count: int) -> Counter[Code]:
+def cases(first: int, count: int, made: Callable[[int], Cluster] = random_cluster) -> Counter[Code]:
     seen: Counter[Code] = Counter()
     for seed in range(first, first + count):
         try:
-            seen += check(seed, 3 if seed % 4 == 0 else 32)
+            seen += check(made(seed), 3 if seed % 4 == 0 else 32)
         except AssertionError as wrong:
             raise AssertionError(f"seed {seed}: {wrong}") from wrong
     return seen
@@ -226,3 +254,8 @@ def cases(first: int, count: int) -> Counter[Code]:
 def test_a_search_with_shortcuts_ends_as_one_without_them() -> None:
     seen = cases(0, SEEDS)
     assert min(seen[code] for code in (Code.SUCCESS, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.ERROR)) > SEEDS // 10
+
+
+def test_admin_access_in_several_claims_of_a_pod_changes_that_in_nothing() -> None:
+    seen = cases(0, 2 * SEEDS, admin_cluster)
+    assert min(seen[code] for code in (Code.SUCCESS, Code.UNSCHEDULABLE_AND_UNRESOLVABLE)) > SEEDS // 10

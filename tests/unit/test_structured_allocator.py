@@ -182,6 +182,13 @@ def test_admin_access_takes_devices_that_are_in_use() -> None:
     assert allocate([claim(request(adminAccess=True))], [pool(device("a"))], in_use("a")) == [["a"]]
 
 
+def test_admin_access_to_what_another_claim_of_the_pod_has_leaves_the_free_device_to_others() -> None:
+    mine = [{"cel": {"expression": f'device.attributes["{DRIVER}"].model == "h100"'}}]
+    first = claim(request(adminAccess=True, selectors=mine), name="first")
+    second = claim(request("watch", adminAccess=True), request("use"), name="second")
+    assert allocate([first, second], [pool(device("a"), device("b", "h100"))]) == [["b"], ["b", "a"]]
+
+
 def test_a_taint_must_be_tolerated() -> None:
     slices = [pool(device("a", taints=[{"key": "broken", "effect": "NoSchedule"}]))]
     assert allocate([claim(request())], slices) is None

@@ -120,6 +120,32 @@ def test_a_pod_that_does_not_name_the_claim_or_has_another_uid_is_spared() -> No
     assert ask(again, device="gpu-0", pool="node-0").pods == ()
 
 
+def test_only_claims_that_the_spec_of_a_pod_names_count_for_its_time() -> None:
+    pod = build.pod("both", "ml", claims={"gpu": "own"}, node="node-0")
+    own = make.claim("own", "ml", devices=[make.result("gpu-0", tolerations=[FIVE_MINUTES])], reserved_for=[pod])
+    special = make.claim("special", "ml", devices=[make.result("gpu-1")], reserved_for=[pod])
+    cluster = build.cluster(*OBJECTS[:3], pod, own, special)
+    said = preview(Question(DeviceTaintSelector(pool="node-0"), TAINT), cluster)
+    assert [(p.fate, p.seconds, p.claims, p.why) for p in said.pods] == [(Fate.LATER, 300, ("ml/own",), "")]
+    own["status"]["allocation"]["devices"]["results"][0]["tolerations"] = [FOREVER]
+    said = preview(Question(DeviceTaintSelector(pool="node-0"), TAINT), build.cluster(*OBJECTS[:3], pod, own, special))
+    assert [(p.fate, p.claims, p.why) for p in said.pods] == [
+        (Fate.KEPT, ("ml/special",), "its spec does not name the claim")
+    ]
+
+
+def test_a_pod_is_evicted_because_of_the_claims_that_do_not_tolerate_it() -> None:
+    pod = build.pod("two", "ml", claims={"a": "at-once", "b": "forever", "c": "later"}, node="node-0")
+    tolerations = {"at-once": [], "forever": [FOREVER], "later": [FIVE_MINUTES]}
+    claims = [
+        make.claim(name, "ml", devices=[make.result(f"gpu-{i}", tolerations=tolerations[name])], reserved_for=[pod])
+        for i, name in enumerate(tolerations)
+    ]
+    cluster = build.cluster(*OBJECTS[:3], pod, *claims)
+    said = preview(Question(DeviceTaintSelector(pool="node-0"), TAINT), cluster)
+    assert [(p.fate, p.seconds, p.claims) for p in said.pods] == [(Fate.EVICTED, None, ("ml/at-once", "ml/later"))]
+
+
 def test_pending_pods_lose_the_nodes_that_have_no_other_device() -> None:
     said = ask(*waiting("one"), *waiting("two", TOLERATION), pool="node-1", effect="NoSchedule")
     assert [(p.pod, p.before, p.after, p.tolerated) for p in said.pending] == [

@@ -16,6 +16,7 @@ from dradash.kinds.deviceclaim import (
 from dradash.kinds.resourceslice import DeviceTaint
 from dradash.scheduling.claimfacts import class_text
 from dradash.scheduling.doctor.devices import slices_changed
+from dradash.scheduling.doctor.devicetaints import evicting, eviction
 from dradash.scheduling.doctor.exam import Exam, count, created, identity
 from dradash.scheduling.doctor.finding import DEVICES, POOLS, Finding, Ref
 from dradash.scheduling.rfc3339 import seconds
@@ -24,18 +25,16 @@ from dradash.scheduling.structured.binding import is_ready
 from dradash.scheduling.structured.devices import DeviceID
 from dradash.scheduling.structured.inventory import Inventory
 from dradash.scheduling.structured.pools import PoolID
-from dradash.scheduling.structured.requests import tolerates
 
 CLAIMS: Final = "resourceclaims"
 ADMIN_LABEL: Final = "resource.kubernetes.io/admin-access"
 _FORMER_LABEL: Final = "resource.k8s.io/admin-access"  # of Kubernetes 1.33
-_EVICTS: Final = "NoExecute"
 
 
 def check(exam: Exam) -> Iterator[Finding]:
     inventory = exam.cluster.inventory
     published = _published(inventory)
-    tainted = _tainted(inventory)
+    tainted = evicting(inventory)
     held = inventory.held_devices
     of_interest = {key for device in held - published for key in inventory.holders(device)}
     of_interest |= {key for device in held & tainted.keys() for key in inventory.holders(device)}
@@ -51,7 +50,7 @@ def check(exam: Exam) -> Iterator[Finding]:
         if key in of_interest or any(r.admin_access for r in results_of):
             results = [(_id(r), r) for r in results_of]
             yield from _vanished(exam, claim, [id_ for id_, _ in results if id_ not in published])
-            yield from _evicted(exam, claim, [(i, r, tainted[i]) for i, r in results if i in tainted])
+            yield from _evicted(exam, claim, [(r, tainted[i]) for i, r in results if i in tainted])
         if any(r.binding_conditions for r in results_of):
             yield from _binding(exam, claim)
     yield from _twice(exam)
@@ -137,36 +136,22 @@ def _refs(exam: Exam, pools: dict[PoolID, Any]) -> tuple[Ref, ...]:
 # --- taints ----------------------------------------------------------------------------------------------------------
 
 
-def _tainted(inventory: Inventory) -> dict[DeviceID, tuple[DeviceTaint, ...]]:
-    """Devices with taints that evict, and these."""
-    known: dict[DeviceID, tuple[DeviceTaint, ...]] | None = inventory.of_all.get("evicting taints")
-    if known is None:
-        known = inventory.of_all["evicting taints"] = {}
-        for state in ledger.pool_states(inventory):
-            for one in ledger.published_in(inventory, state):
-                if one.device.taints and (evicting := tuple(t for t in one.device.taints if t.effect == _EVICTS)):
-                    known[one.id] = evicting
-    return known
-
-
 def _evicted(
-    exam: Exam,
-    claim: ResourceClaim,
-    held: list[tuple[DeviceID, DeviceRequestAllocationResult, tuple[DeviceTaint, ...]]],
+    exam: Exam, claim: ResourceClaim, held: list[tuple[DeviceRequestAllocationResult, tuple[DeviceTaint, ...]]]
 ) -> Iterator[Finding]:
-    """As the device taint eviction controller: the result has the request's tolerations of when it was allocated."""
-    found = [(d, t) for d, r, taints in held for t in taints if not any(tolerates(x, t) for x in r.tolerations)]
-    if not found or not claim.status.reserved_for:
+    if not claim.status.reserved_for:
         return
-    device, taint = found[0]
+    found = [e for result, taints in held for taint in taints if (e := eviction(exam, result, taint))]
+    if not found:
+        return
+    first, taint = found[0], found[0].taint
     more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
     said = f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
-    sentence = f"ResourceClaim {claim.key} has {device}, whose taint {said}{more} it does not tolerate."
-    state = ledger.state_of_pool(exam.cluster.inventory, PoolID(device.driver, device.pool))
-    tainted = min(seconds(t.time_added) for _, t in found) or (slices_changed(exam, state) if state else 0.0)
-    refs = tuple(Ref(DEVICES, str(d)) for d in dict.fromkeys(d for d, _ in found))
-    since = max(_allocated(exam, claim), tainted)
-    yield _about(exam, claim, "taint-not-tolerated", sentence, since, refs, device.driver)
+    tolerated = "it does not tolerate" if first.seconds is None else f"it tolerated for {first.seconds} s only"
+    sentence = f"ResourceClaim {claim.key} has {first.device}, whose taint {said}{more} {tolerated}."
+    refs = tuple(Ref(DEVICES, str(d)) for d in dict.fromkeys(e.device for e in found))
+    since = max(_allocated(exam, claim), min(e.since for e in found))
+    yield _about(exam, claim, "taint-not-tolerated", sentence, since, refs, first.device.driver)
 
 
 # --- binding conditions ----------------------------------------------------------------------------------------------

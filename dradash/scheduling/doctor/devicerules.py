@@ -132,10 +132,12 @@ DEVICE_RULES: Final = (
         "taint-not-tolerated",
         "Allocated device has a taint that is not tolerated",
         _ERROR,
-        "A device in use has a taint with effect NoExecute that its claim does not tolerate, as the allocation has "
-        "the request's tolerations. The device taint eviction controller deletes the claim's pods; with the feature "
-        "gate DRADeviceTaints off they go on with a device that is marked as bad.",
-        "Let the pods be replaced. If they must stay, let the request tolerate the taint, or take the taint away.",
+        "A device in use has a taint with effect NoExecute that its claim does not tolerate, or not any longer, as the "
+        "allocation has the request's tolerations; only those with effect NoExecute count. The device taint eviction "
+        "controller deletes the claim's pods; with the feature gate DRADeviceTaints off they go on with a device that "
+        "is marked as bad.",
+        "Let the pods be replaced. If they must stay, let the request tolerate the taint with effect NoExecute, or "
+        "take the taint away.",
         "",
         ("resourceclaims", "resourceslices"),
     ),

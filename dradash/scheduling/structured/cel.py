@@ -32,7 +32,7 @@ from dradash.scheduling.structured.celdeclarations import (
     REPLACED,
     SIGNATURES,
 )
-from dradash.scheduling.structured.celdevice import LOOSE, is_a_value, with_fields, with_functions
+from dradash.scheduling.structured.celdevice import LOOSE, NULL, is_a_value, with_fields, with_functions, without_null
 from dradash.scheduling.structured.celeval import program
 from dradash.scheduling.structured.celframe import Frame, Program
 from dradash.scheduling.structured.celmacros import expanded
@@ -108,9 +108,9 @@ def _tree(text: str) -> celtree.Tree:
 def _value_tree(text: str) -> celtree.Tree:
     """Of an expression that has `device` itself as a value somewhere."""
     try:
-        loose = celtree.read(_environment(f"map<{','.join(LOOSE)}>").compile(text).serialize())
+        loose = celtree.read(_environment(_LOOSE).compile(without_null(text)).serialize())
     except RuntimeError as error:
-        raise CelError(str(error).replace(f"map({', '.join(LOOSE)})", DEVICE)) from error
+        raise CelError(str(error).replace(f"map({', '.join(LOOSE)})", DEVICE).replace(NULL, "null")) from error
     tree = celtree.read(_environment(DEVICE).compile(with_functions(text, loose)).serialize())
     check(tree, REGEX, device_is_value=True)
     return replace(tree, root=with_fields(tree.root))
@@ -226,6 +226,7 @@ _PATTERN_TOKEN: Final = re.compile(r"\\.|\[\^?\]?[^\]]*\]|\((?:\?[^)=!:]*:)?|\)[
 
 REGEX: Final = _Re2()
 
+_LOOSE: Final = f"map<{','.join(LOOSE)}>"
 _CONFIG: Final = "stdlib:\n  exclude_functions:\n" + "".join(f'    - name: "{name}"\n' for name in REPLACED)
 
 
@@ -245,6 +246,7 @@ def _environment(device: str) -> Any:
             "device.attributes": cel.Type.Map(text, cel.Type.Map(text, _type("any"))),
             "device.capacity": cel.Type.Map(text, cel.Type.Map(text, _type("kubernetes.Quantity"))),
             "device.allowMultipleAllocations": boolean,
+            **({NULL: cel.Type.DYN} if device == _LOOSE else {}),
         },
         config=cel.NewEnvConfigFromYaml(_CONFIG),
         extensions=[ExtBindings(), ExtOptional()],

@@ -18,6 +18,8 @@ from dradash.scheduling.structured.celtree import Call, Comprehension, Const, Li
 
 # The type of `device` at first, which no other value has: (key, value).
 LOOSE: Final = ("bool", "dyn")
+# What `null` is called at first, where it may be anything: no map is null, but an object may be. As long as `null` is.
+NULL: Final = "_nu_"
 _GET: Final = {f"{field}__": field for field in DEVICE_FIELDS}
 _GET_OPTIONAL: Final = {f"{field}_one__": field for field in DEVICE_FIELDS}
 
@@ -36,6 +38,14 @@ def is_a_value(expression: str) -> bool:
 
 
 _DEVICE: Final = Token("name", "device")
+
+
+def without_null(expression: str) -> str:
+    """The expression for the first check."""
+    return "".join(NULL if token == _NULL else token.text for token in tokens(expression))
+
+
+_NULL: Final = Token("name", "null")
 
 
 def with_functions(expression: str, tree: Tree) -> str:

@@ -171,12 +171,15 @@ class Search:
 
         A solution with `b` would be one with `a` too, with the two exchanged: if all requests that were looked at treat
         them alike. What was asked of only one of them might be an error for the other, so it counts as a difference;
-        what was asked of neither was not looked at.
+        what was asked of neither was not looked at. With admin access a device may be had that other claims hold.
         """
         first, second = self._candidates[a], self._candidates[b]
-        if self._signature(first) != self._signature(second):
+        if self._signature(first) != self._signature(second) or self._held_by(first) != self._held_by(second):
             return False
         return all(known.get(first.id) == known.get(second.id) for known in self._selection.known_from(wanted.key))
+
+    def _held_by(self, candidate: Candidate) -> set[int] | None:
+        return self._holders.get(candidate.id) or None
 
     def _signature(self, candidate: Candidate) -> tuple[object, ...]:
         """What the search looks at in a device besides selectors."""

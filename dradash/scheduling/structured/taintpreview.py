@@ -220,23 +220,30 @@ def _pods(claims: Iterable[ClaimFate], cluster: Cluster) -> Iterator[PodFate]:
                 of.setdefault(key, []).append(fate)
     for key, fates in of.items():
         pod = cluster.pods[key]
-        names = tuple(f.claim for f in fates)
-        worst = min((f.fate for f in fates), key=_WORST.index)
-        if worst in (Fate.EVICTED, Fate.LATER) and (why := _spared(pod, fates, cluster)):
-            yield PodFate(key, pod.spec.node_name, Fate.KEPT, None, names, why)
+        evicting = [f for f in fates if f.fate in (Fate.EVICTED, Fate.LATER)]
+        counting = _counting(pod, evicting, cluster)
+        if evicting and (why := _spared(pod, counting)):
+            yield PodFate(key, pod.spec.node_name, Fate.KEPT, None, tuple(f.claim for f in evicting), why)
             continue
-        seconds = min((f.seconds for f in fates if f.seconds is not None), default=None)
+        because = counting or fates
+        worst = min((f.fate for f in because), key=_WORST.index)
+        seconds = min((f.seconds for f in because if f.seconds is not None), default=None)
+        names = tuple(f.claim for f in because)
         yield PodFate(key, pod.spec.node_name, worst, seconds if worst == Fate.LATER else None, names)
 
 
-def _spared(pod: Pod, fates: Iterable[ClaimFate], cluster: Cluster) -> str:
-    """Why a pod stays, though a claim that is reserved for it is tainted."""
+def _counting(pod: Pod, evicting: list[ClaimFate], cluster: Cluster) -> list[ClaimFate]:
+    used = set(claims_used(pod, cluster)) if evicting else ()
+    return [f for f in evicting if f.claim in used]
+
+
+def _spared(pod: Pod, counting: list[ClaimFate]) -> str:
+    """Why a pod stays, though a claim that is reserved for it is tainted. counting: of such claims, those it names."""
     if not pod.spec.node_name:
         return "it is on no node yet"
     if pod.metadata.deletion_timestamp is not None:
         return "it is being deleted already"
-    evicting = {f.claim for f in fates if f.fate in (Fate.EVICTED, Fate.LATER)}
-    return "" if evicting.intersection(claims_used(pod, cluster)) else "its spec does not name the claim"
+    return "" if counting else "its spec does not name the claim"
 
 
 def claims_used(pod: Pod, cluster: Cluster) -> Iterator[str]:
