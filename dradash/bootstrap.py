@@ -10,6 +10,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
+from typing import Final
 
 from dradash import celery
 from dradash.conf import Conf, from_environ
@@ -18,17 +19,30 @@ from dradash.informer.run import Informer
 from dradash.informer.sink import Sink
 from dradash.pipeline.judge import Judge
 from dradash.pipeline.leader import Leader
-from dradash.store.model import StoreUnavailable
+from dradash.store.model import ReadModel, StoreUnavailable
+from dradash.store.redis_connection import ANSWER_WITHIN
 from dradash.store.redis_store import RedisModel
 from dradash.waker import Waker
 
 log = logging.getLogger(__name__)
 
+READ_WITHIN: Final = 3.0  # seconds; Prometheus waits 10 for a whole answer
+
 
 def model(conf: Conf) -> RedisModel:
     """Connects when first used; thread-safe and fork-safe."""
+    return _model(conf, ANSWER_WITHIN)
+
+
+def read_model(conf: Conf) -> ReadModel:
+    """For who answers requests: a Redis that hangs is given up on long before the asking side gives up on us."""
+    return _model(conf, READ_WITHIN)
+
+
+def _model(conf: Conf, answer_within: float) -> RedisModel:
     return RedisModel(
         conf.redis_url,
+        answer_within=answer_within,
         cluster=conf.cluster,
         changes_length=conf.changes_length,
         history_seconds=conf.history_seconds,

@@ -12,7 +12,7 @@ from dradash.conf import from_environ
 
 DRADASH: Final = from_environ()
 # Who gives the web process its model; a dotted path, because the web package may not import what wires it.
-DRADASH_MODEL: Final = "dradash.bootstrap.model"
+DRADASH_MODEL: Final = "dradash.bootstrap.read_model"
 
 BASE_DIR: Final = Path(__file__).resolve().parent.parent
 

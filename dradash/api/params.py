@@ -18,6 +18,7 @@ MOST_ROWS: Final = 1000
 ROWS: Final = 100
 _DURATION: Final = re.compile(r"(\d{1,9})([smhd]?)")
 _LABEL: Final = re.compile(r"[^= ]+(?:=[^= ]*)?")
+_YES: Final = ("1", "true")  # of a flag
 _SECONDS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 Schema = Mapping[str, Any]
@@ -90,8 +91,8 @@ def label(name: str, description: str, example: str) -> Param:
 
 
 def flag(name: str, description: str) -> Param:
-    param = choice(name, description, ("1", "true", "0", "false"))
-    return msgspec.structs.replace(param, read=lambda value: param.read(value) in ("1", "true"))
+    param = choice(name, description, (*_YES, "0", "false"))
+    return msgspec.structs.replace(param, read=lambda value: param.read(value) in _YES)
 
 
 def integer(name: str, description: str, low: int, high: int) -> Param:
@@ -212,11 +213,12 @@ def read_all(params: Sequence[Param], given: Iterable[tuple[str, list[str]]]) ->
     known = {p.name: p for p in params}
     found: dict[str, Any] = {}
     given = list(given)
+    watched = "watch" in known and any(name == "watch" and values[-1] in _YES for name, values in given)
     for name, values in given:
         param = known.get(name)
         if param is None:
             shown = f"“{name[:40]}” is no parameter of this resource"
-            refused = NOT_WATCHED if ("watch", ["1"]) in given else ()
+            refused = NOT_WATCHED if watched else ()
             raise Refusal(UNKNOWN_PARAMETER, shown, tuple(n for n in known if n not in refused))
         if len(values) > 1:
             raise Refusal(BAD_PARAMETER, f"{name} is given {len(values)} times; once is allowed")

@@ -225,15 +225,26 @@ def _watch(endpoint: Endpoint, ask: Ask, request: HttpRequest, *, lines: bool) -
     watch = watching.begin(endpoint, ask, since)
     kind = NDJSON if lines else "text/event-stream; charset=utf-8"
     if request.method == "HEAD":
+        watch.end()
         response: HttpResponseBase = HttpResponse(content_type=kind)
     else:
-        body = watching.stream(watch, watching.as_line if lines else watching.as_event)
-        response = StreamingHttpResponse(body, content_type=kind)
+        response = _Stream(watch, watching.as_line if lines else watching.as_event, kind)
     # Compressing would hold events back; so would a proxy's buffer.
     response.headers["Content-Encoding"] = "identity"
     response.headers["X-Accel-Buffering"] = "no"
     response.headers["Cache-Control"] = "no-store"
     return response
+
+
+class _Stream(StreamingHttpResponse):
+    def __init__(self, watch: watching.Watch, encode: Callable[[watching.WatchEvent], bytes], kind: str) -> None:
+        super().__init__(watching.stream(watch, encode), content_type=kind)
+        self._watch = watch
+
+    def close(self) -> None:
+        """A stream that nobody has begun to read has no end of its own."""
+        super().close()
+        self._watch.end()
 
 
 def _resumed(text: str) -> int:

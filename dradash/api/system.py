@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from typing import Any, Final
 
@@ -98,10 +99,10 @@ def health(ask: Ask) -> Any:
         instance = world.instance
         if ask.at is not None:
             revision, changed_at = world.revision, world.recent[-1].at if world.recent else 0.0
-    try:
-        start = ask.here.model.history_start() or 0.0
-    except StoreUnavailable:
-        start = 0.0
+    start = 0.0
+    if fresh.state == "live":  # else nobody has to wait to learn that it cannot be read
+        with contextlib.suppress(StoreUnavailable):
+            start = ask.here.model.history_start() or 0.0
     found = Health(
         state=fresh.state,
         cluster=str(settings.DRADASH.cluster),

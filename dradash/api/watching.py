@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import math
+import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
@@ -25,9 +27,14 @@ RESTS: Final = 4  # times as long as it took to make and send what was new
 SECONDS: Final = 300
 BATCH: Final = 500
 MOST: Final = 200  # at the same time, of this process
+# Seconds that a place is kept for a stream that has not started. A request that is cancelled before that leaves a
+# response that nobody closes.
+START_WITHIN: Final = 30.0
 
 _open = itertools.count()
-_running: set[int] = set()
+# The numbers of those that have a place, and how long each keeps it (monotonic seconds).
+_running: dict[int, float] = {}
+_places = threading.Lock()
 
 
 class WatchEvent(Shape, frozen=True):
@@ -46,6 +53,7 @@ class Watch:
     """after: the revision up to which everything was sent. following: None for the changes themselves.
 
     waits_for: a revision that another process has reached and this one has not; it begins then.
+    It has one of the `MOST` places from the beginning, before anything is sent, until `end`.
     """
 
     listing: Listing[Any]
@@ -55,6 +63,24 @@ class Watch:
     following: Following | None
     waits_for: int | None = None
     number: int = field(default_factory=lambda: next(_open))
+
+    def __post_init__(self) -> None:
+        """Raises Refusal when no place is free."""
+        with _places:  # looked at and taken in one: a burst of requests is many threads
+            now = time.monotonic()
+            for number in [n for n, until in _running.items() if until <= now]:
+                del _running[number]
+            if len(_running) >= MOST:
+                raise Refusal(TOO_MANY_WATCHES, f"{MOST} watches are open; try again later")
+            _running[self.number] = now + START_WITHIN
+
+    def start(self) -> None:
+        with _places:
+            _running[self.number] = math.inf
+
+    def end(self) -> None:
+        with _places:
+            _running.pop(self.number, None)
 
     def has_news(self, revision: int, instance: str) -> bool:
         if self.waits_for is not None:
@@ -68,12 +94,21 @@ def begin(endpoint: Endpoint, ask: Ask, since: int | None) -> Watch:
     listing = endpoint.listing
     if listing is None:
         raise AssertionError("only lists are watched")
-    if len(_running) >= MOST:
-        raise Refusal(TOO_MANY_WATCHES, f"{MOST} watches are open; try again later")
     instance, revision, _, _ = ask.here.follower.version()
+    watch = Watch(listing, ask, instance, revision, None)
+    try:
+        _take_up(watch, since)
+    except BaseException:
+        watch.end()
+        raise
+    return watch
+
+
+def _take_up(watch: Watch, since: int | None) -> None:
+    ask, instance, revision = watch.ask, watch.instance, watch.after
     if ask.params.get("instance", instance) != instance:
         raise Refusal(REVISION_GONE, "the model began anew since then: list again, and watch from its revision")
-    following = None if listing is CHANGES else Following(listing, ask)
+    following = watch.following = None if watch.listing is CHANGES else Following(watch.listing, ask)
     if since is not None and since > revision:
         if since > ask.here.model.revision():  # another process may be ahead of this one
             raise Refusal(
@@ -81,13 +116,13 @@ def begin(endpoint: Endpoint, ask: Ask, since: int | None) -> Watch:
                 f"revision {since} has not been reached yet: the model is at {revision}. If it once was, the model has "
                 "begun anew (instance= would tell): list again",
             )
-        return Watch(listing, ask, instance, since, following, waits_for=since)
-    if following is not None:
+        watch.after = watch.waits_for = since
+    elif following is not None:
         following.begin(since)
-        return Watch(listing, ask, instance, following.after, following)
-    if since is not None:
+        watch.after = following.after
+    elif since is not None:
         _read(ask, instance, since, 1)
-    return Watch(listing, ask, instance, revision if since is None else since, None)
+        watch.after = since
 
 
 def _read(ask: Ask, instance: str, after: int, limit: int) -> list[Change]:
@@ -100,7 +135,7 @@ def _read(ask: Ask, instance: str, after: int, limit: int) -> list[Change]:
 async def stream(watch: Watch, encode: Callable[[WatchEvent], bytes]) -> AsyncIterator[bytes]:
     follower = watch.ask.here.follower
     end = time.monotonic() + watch.ask.params.get("seconds", SECONDS)
-    _running.add(watch.number)
+    watch.start()
     try:
         yield encode(_bookmark(watch))
         quiet = time.monotonic()
@@ -121,7 +156,7 @@ async def stream(watch: Watch, encode: Callable[[WatchEvent], bytes]) -> AsyncIt
             await asyncio.sleep(min(max(LOOK_EVERY, RESTS * (now - began)), end - now, BOOKMARK_EVERY))
         yield encode(_bookmark(watch))
     finally:
-        _running.discard(watch.number)
+        watch.end()
 
 
 def _bookmark(watch: Watch) -> WatchEvent:

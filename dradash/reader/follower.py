@@ -29,6 +29,9 @@ logger = logging.getLogger(__name__)
 BLOCK: Final = 1.0  # seconds that one wait for changes lasts: as old as "checked" may get while nothing changes
 FIRST_RETRY: Final = 0.25
 LAST_RETRY: Final = 5.0
+# Seconds after which the last answer is too old to call the state live, whatever holds the follower up. Its reads have
+# shorter limits, so a model that hangs mostly shows by their failing.
+LOST_AFTER: Final = 15.0
 LEASE_EVERY: Final = 2.0  # seconds between looks at who watches the cluster and at what waits to be judged
 OVERDUE: Final = 15.0  # seconds after which a pod should have been judged, also behind a big wave
 HISTORY_READ: Final = 1000  # newest entries of one object that the drivers' record and the waits begin with
@@ -68,8 +71,16 @@ class Follower:
             yield self._replica
 
     def freshness(self) -> Freshness:
-        now = self._freshness
+        now = self._by_age()
         return msgspec.structs.replace(now, revision=self._replica.revision, changed_at=self._replica.changed_at)
+
+    def _by_age(self) -> Freshness:
+        """One that is stepped by hand is as fresh as its last step left it."""
+        known = self._freshness
+        if self._thread is None or known.state != "live" or self._clock() - known.checked_at <= LOST_AFTER:
+            return known
+        error = f"the model has not answered for more than {LOST_AFTER:g} s"
+        return msgspec.structs.replace(known, state="unavailable", error=error, failing_since=known.checked_at)
 
     def rebuild(self, model: ReadModel, at: float) -> Past:
         """The model as it was. Raises BeforeHistory and StoreUnavailable."""
@@ -81,7 +92,7 @@ class Follower:
 
     def version(self) -> tuple[str, int, str, str]:
         """Equal versions give equal pages, ages aside."""
-        now = self._freshness
+        now = self._by_age()
         return self._replica.instance, self._replica.revision, now.state, f"{now.leader} {now.overdue} {now.refusing}"
 
     # --- following -------------------------------------------------------------------------------------------------
@@ -124,7 +135,7 @@ class Follower:
             logger.exception("following the model failed")
             self._fail(f"{type(error).__name__}: {error}")
             return False
-        came_back = self._freshness.state != "live"
+        came_back = self._by_age().state != "live"
         now = self._clock()
         self._freshness = msgspec.structs.replace(self._freshness, state="live", error="", checked_at=now)
         if reloaded:
@@ -211,7 +222,10 @@ class Follower:
         self._pending |= topics.topics_of(applied, self._replica.cluster)
         for listener in self.listeners:
             listener(applied)
-        if self._clock() - self._announced_at >= ANNOUNCE_EVERY:
+        now = self._clock()
+        if now - self._announced_at >= ANNOUNCE_EVERY:
+            if self._by_age().state == "live":  # catching up with much is no silence
+                self._freshness = msgspec.structs.replace(self._freshness, checked_at=now)
             self._flush()
 
     def _flush(self) -> None:

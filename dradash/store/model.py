@@ -193,7 +193,7 @@ class ReadModel(Protocol):
     def revision(self) -> int: ...
 
     def changes(self, instance: str, after: int, limit: int, block: float) -> list[Change]:
-        """At most `limit` changes with revision > after, oldest first; waits up to `block` seconds for one.
+        """At most `limit` changes with revision > after, oldest first; waits up to `block` seconds for one (or less).
 
         Raises Trimmed. While nobody ever led, the model is empty, its instance is "" and there are no changes.
         """

@@ -17,7 +17,7 @@ SCAN: Final = 1000
 PAGE: Final = 100
 NAMES: Final = 200  # objects asked for at once
 RECENT: Final = 8  # entries of each: most objects change seldom
-LONGEST_BLOCK: Final = 30.0
+LONGEST_BLOCK: Final = 2.0  # short: who waits on a Redis that hangs finds that out so much later
 LEASED: Final = 200  # pods being judged that are looked at: some batches
 
 
@@ -25,6 +25,9 @@ class Commands(Protocol):
     """What the reader needs of a connection. All raise StoreUnavailable."""
 
     def call(self, *command: Any) -> Any: ...
+
+    def call_patiently(self, *command: Any) -> Any:
+        """For a part of something long that begins anew when a part of it fails."""
 
     def pipe(self, *commands: tuple[Any, ...]) -> list[Any]:
         """One transaction: the answers belong to one moment."""
@@ -221,7 +224,7 @@ class RedisReader:
         bodies: dict[str, bytes] = {}
         cursor = 0
         while True:
-            cursor, records = self._redis.call("HSCAN", self._keys.current(kind), cursor, "COUNT", SCAN)
+            cursor, records = self._redis.call_patiently("HSCAN", self._keys.current(kind), cursor, "COUNT", SCAN)
             for key, record in records.items():
                 line, _, packed = record.partition(b"\n")
                 bodies[untext(key)] = unpack(packed)

@@ -1,4 +1,4 @@
-"""The model in Redis (or Valkey). The only module that imports redis.
+"""The model in Redis (or Valkey).
 
 Whatever must move together is one script (lua/): it runs alone in Redis, so readers see all of it or nothing. Scripts
 are safe to send again when the answer got lost: what is already there is no change.
@@ -6,31 +6,13 @@ are safe to send again when the answer got lost: what is already there is no cha
 
 from __future__ import annotations
 
-import hashlib
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from importlib.resources import files
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
-import redis
-from redis.backoff import ExponentialBackoff
-from redis.exceptions import (
-    AuthenticationError,
-    BusyLoadingError,
-    ConnectionError,  # noqa: A004  redis' own name; the builtin is not used here
-    NoPermissionError,
-    NoScriptError,
-    OutOfMemoryError,
-    ReadOnlyError,
-    RedisError,
-    TimeoutError,  # noqa: A004
-)
-from redis.retry import Retry
 
-from dradash.store import keys
 from dradash.store.encoding import fingerprint, join_hints, pack, split_hints, unpack
 from dradash.store.history import ENTRY_OVERHEAD, HINTS_KEPT, NODE_SET_GRACE
 from dradash.store.keys import Keys, text, untext
@@ -39,81 +21,22 @@ from dradash.store.model import (
     Change,
     DuePod,
     StaleEpoch,
-    StoreUnavailable,
     SyncState,
     Write,
 )
 from dradash.store.records import TYPES, parts
-from dradash.store.redis_reader import LONGEST_BLOCK, RedisReader, milliseconds
+from dradash.store.redis_connection import ANSWER_WITHIN, Connection
+from dradash.store.redis_reader import RedisReader, milliseconds
 
 DUE_PER_SCRIPT: Final = 1000
 STEPS_PER_SCRIPT: Final = 1000
-# An answer that takes longer is a hang; blocking reads get this on top of what they wait at most.
-ANSWER_WITHIN: Final = 10.0
-
-
-class Connection:
-    """One Redis, its errors and its scripts. Thread-safe and fork-safe; connects when first used."""
-
-    def __init__(self, url: str, prefix: str) -> None:
-        # Any: redis-py does not type execute_command, and its typed methods answer "an awaitable or the value".
-        self._client: Any = _client(url, ANSWER_WITHIN)
-        # redis-py would cut a waiting read after its default 5 s; no limit at all would wait for ever on a dead peer.
-        self._waiting: Any = _client(url, LONGEST_BLOCK + ANSWER_WITHIN)
-        self._where = _where(self._client)
-        self._prefix = prefix
-        self._scripts: dict[str, tuple[str, bytes]] = {}
-
-    def close(self) -> None:
-        self._client.close()
-        self._waiting.close()
-
-    def call(self, *command: Any) -> Any:
-        with self._errors():
-            return self._client.execute_command(*command)
-
-    def pipe(self, *commands: tuple[Any, ...]) -> list[Any]:
-        with self._errors():
-            pipe = self._client.pipeline(transaction=True)
-            for command in commands:
-                pipe.execute_command(*command)
-            return list(pipe.execute())
-
-    def wait(self, *command: Any) -> Any:
-        with self._errors():
-            return self._waiting.execute_command(*command)
-
-    def refusal(self, key: str) -> str:
-        try:
-            self._client.execute_command("SETRANGE", key, 0, b"")  # a write by its name, which writes nothing
-        except RedisError as error:
-            if isinstance(error, OutOfMemoryError) or any(word in str(error) for word in ("OOM ", "MISCONF")):
-                return _advice(error, self._where)
-            # What a reader alone may meet (a replica, a user who may only read) says nothing of the leader.
-        return ""
-
-    def run(self, name: str, *args: Any) -> Any:
-        """Run lua/<name>.lua."""
-        if name not in self._scripts:
-            body = _script(name)
-            self._scripts[name] = (hashlib.sha1(body, usedforsecurity=False).hexdigest(), body)
-        digest, body = self._scripts[name]
-        with self._errors():
-            try:
-                return self._client.execute_command("EVALSHA", digest, 1, self._prefix, *args)
-            except NoScriptError:  # a new Redis, or one that restarted
-                return self._client.execute_command("EVAL", body, 1, self._prefix, *args)
-
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        try:
-            yield
-        except RedisError as error:
-            raise StoreUnavailable(_advice(error, self._where)) from error
 
 
 class RedisModel(RedisReader):
-    """model.Model over one Redis (redis:// or unix:// URL)."""
+    """model.Model over one Redis (redis:// or unix:// URL).
+
+    answer_within: as Connection's; less than it has unless given is for who only reads.
+    """
 
     def __init__(
         self,
@@ -123,8 +46,9 @@ class RedisModel(RedisReader):
         changes_length: int = 20_000,
         history_seconds: float = 24 * 3600.0,
         history_bytes: int = 256 * 1024 * 1024,
+        answer_within: float = ANSWER_WITHIN,
     ) -> None:
-        self._connection = Connection(url, Keys(cluster).prefix)
+        self._connection = Connection(url, Keys(cluster).prefix, answer_within)
         super().__init__(self._connection, cluster)
         self._run = self._connection.run
         self._changes_length = changes_length
@@ -229,25 +153,6 @@ class RedisModel(RedisReader):
             self._redis.pipe(*commands)
 
 
-def _client(url: str, timeout: float) -> redis.Redis:
-    return redis.Redis.from_url(
-        url,
-        protocol=2,
-        decode_responses=False,
-        socket_timeout=timeout,
-        socket_connect_timeout=3.0,
-        health_check_interval=30,
-        # For a connection that Redis closed while it was idle. The caller has the backoff for the rest.
-        retry=Retry(ExponentialBackoff(cap=0.1, base=0.01), 1),
-    )
-
-
-def _script(name: str) -> bytes:
-    folder = files("dradash.store") / "lua"
-    parts = (keys.lua_prelude(), *((folder / f"{part}.lua").read_text() for part in ("shared", name)))
-    return "\n".join(parts).encode()
-
-
 def _with_hints(due: Sequence[DuePod]) -> list[tuple[bytes, int, bytes]]:
     """As the script takes them, one hint a line."""
     return [(text(d.pod), d.revision, b"\n".join(split_hints(d.hints)[-HINTS_KEPT:])) for d in due]
@@ -255,36 +160,3 @@ def _with_hints(due: Sequence[DuePod]) -> list[tuple[bytes, int, bytes]]:
 
 def _stale(epoch: int) -> StaleEpoch:
     return StaleEpoch(f"epoch {epoch} is over: another informer leads, or Redis was emptied")
-
-
-def _where(client: redis.Redis) -> str:
-    """Where Redis is, without the password that a URL may carry."""
-    kwargs = client.connection_pool.connection_kwargs
-    return str(kwargs.get("path") or f"{kwargs.get('host', 'localhost')}:{kwargs.get('port', 6379)}")
-
-
-# What kind of error, or what its text says -> what to do. The first that fits counts.
-_ADVICE: Final[tuple[tuple[tuple[type[RedisError], ...], str, str], ...]] = (
-    ((BusyLoadingError,), "LOADING", "is still loading its data: wait"),
-    (
-        (AuthenticationError, NoPermissionError),
-        "NOAUTH",
-        "refuses the user: put the right user and password into REDIS_URL",
-    ),
-    ((ReadOnlyError,), "READONLY", "is a read-only replica: point REDIS_URL at the primary"),
-    (
-        (OutOfMemoryError,),
-        "OOM ",
-        "is out of memory: raise its maxmemory, or lower DRADASH_HISTORY_BYTES or DRADASH_CHANGES_LENGTH",
-    ),
-    ((), "MISCONF", "cannot write to its disk and therefore refuses changes: mend that"),
-    ((ConnectionError, TimeoutError), "CLUSTERDOWN", "cannot be reached: start it, or set REDIS_URL"),
-)
-
-
-def _advice(error: RedisError, where: str) -> str:
-    says = str(error)
-    for types, word, advice in _ADVICE:
-        if isinstance(error, types) or word in says:
-            return f"Redis at {where} {advice} ({says})"
-    return f"Redis at {where} refuses: {says}"

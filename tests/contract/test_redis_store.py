@@ -172,3 +172,16 @@ def test_the_histories_of_a_page_take_one_round_trip(model: RedisModel, monkeypa
     found = model.histories(names, 2.5, 3.5, 60)
     assert [[e.object for e in entries] for entries in found] == [[b'{"n":1}', b'{"n":2}']] * 50
     assert asked == [100]
+
+
+def test_what_loses_much_by_giving_up_waits_for_a_busy_redis_and_questions_do_not(redis_url: str, admin: Any) -> None:
+    model = RedisModel(redis_url, cluster="test", answer_within=0.1)
+    assert model.revision() == 0
+    admin.execute_command("CLIENT", "PAUSE", 1500)
+    with pytest.raises(StoreUnavailable, match="Timeout"):
+        model.revision()
+    epoch = model.acquire("a", 60.0)  # a script
+    assert epoch is not None
+    assert model.renew("a", epoch, 60.0)
+    assert model._connection.call_patiently("HSCAN", "nothing", 0) == (0, {})  # as the load's
+    model.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import json
 import time
@@ -35,7 +36,7 @@ def scene(monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
     current.use(made.web)
     yield made
     current.use(None)
-    assert watching._running == set()  # every stream that was closed has been forgotten
+    assert not watching._running  # every stream that was closed has been forgotten
 
 
 def _pod(name: str, ns: str = "ml") -> build.Obj:
@@ -261,6 +262,58 @@ async def test_only_so_many_watches_are_open_at_once(monkeypatch: pytest.MonkeyP
     await stream.next()
     assert (await watch("/pods?watch=1", 503))["type"] == "urn:dradash:problem:too-many-watches"
     await stream.close()
+
+
+async def _statuses(count: int) -> tuple[list[int], list[Any]]:
+    """Of so many watches that are asked for at once, before any of them is read, and those that were not refused."""
+    found: list[Any] = await asyncio.gather(*(AsyncClient().get(f"{ROOT}/pods?watch=1") for _ in range(count)))
+    return sorted(r.status_code for r in found), [r for r in found if r.status_code == 200]
+
+
+@pytest.mark.usefixtures("scene")
+async def test_a_burst_of_watches_opens_no_more_than_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dradash.api.watching.MOST", 3)
+    for _ in range(2):  # again once the first ones were closed
+        statuses, opened = await _statuses(5)
+        assert statuses == [200, 200, 200, 503, 503]
+        for response in opened:
+            response.close()
+
+
+@pytest.mark.usefixtures("scene")
+async def test_a_place_is_not_kept_for_ever_for_a_stream_that_never_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dradash.api.watching.MOST", 2)
+    monkeypatch.setattr("dradash.api.watching.START_WITHIN", 0.0)
+    started = await watch("/pods?watch=1")
+    await started.next()
+    statuses, opened = await _statuses(3)  # not read and not closed, as when a request is cancelled
+    assert statuses == [200, 200, 200]
+    late = opened[0]
+    await anext(late.__aiter__())  # counts again from here on
+    assert (await watch("/pods?watch=1", 503))["type"] == "urn:dradash:problem:too-many-watches"
+    await started.close()
+    await late.streaming_content.aclose()
+
+
+@pytest.mark.usefixtures("scene")
+async def test_a_watch_that_is_refused_or_asked_for_by_head_takes_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dradash.api.watching.MOST", 1)
+    for _ in range(2):
+        await watch("/pods?watch=1&since=99999", 400)
+        assert (await AsyncClient().head(f"{ROOT}/pods?watch=1")).status_code == 200
+        assert not watching._running
+
+
+@pytest.mark.usefixtures("scene")
+@pytest.mark.parametrize("yes", ["1", "true"])
+async def test_an_unknown_parameter_is_told_what_a_watch_may_have_only_where_there_is_one(yes: str) -> None:
+    of_watch = (await watch(f"/pods?colour=red&watch={yes}", 400))["allowed"]
+    assert {"namespace", "since", "watch"} <= set(of_watch)
+    assert not {"limit", "cursor", "sort", "at"} & set(of_watch)
+    assert {"limit", "cursor", "sort", "at"} <= set((await watch("/pods?colour=red&watch=0", 400))["allowed"])
+    compare = await watch(f"/compare?with=2026-11-30T04:00:01Z&watch={yes}", 400)
+    assert "“watch” is no parameter" in compare["detail"]
+    assert {"with", "limit", "cursor", "at"} <= set(compare["allowed"])
 
 
 @pytest.mark.usefixtures("scene")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any, Final
@@ -86,6 +87,7 @@ class Reader:
 
     def connect(self) -> None:
         self.watch = watching.begin(self.endpoint, self.ask(), self.revision)
+        self.watch.end()  # no stream is made of it that would give its place back
 
     def read(self, most: int | None = None) -> None:
         """Apply what is new; with `most` the stream breaks after so many events."""
@@ -166,7 +168,7 @@ def run(seed: int, length: int, *, careful: bool) -> None:
     scene, rng = story.scene, story.rng
     with (
         patch.object(following, "time", SimpleNamespace(time=lambda: scene.now)),
-        patch.object(watching, "time", SimpleNamespace(time=lambda: scene.now)),
+        patch.object(watching, "time", SimpleNamespace(time=lambda: scene.now, monotonic=time.monotonic)),
     ):
         for _ in range(rng.randrange(6)):
             story.step()

@@ -34,19 +34,21 @@ class AboutPage(Page):
         with self.world() as world:
             lines, instance = about.kinds(world, past=self.at is not None), world.instance
             then = None if self.at is None else about.then(world)
-        stored, error = None, ""
-        try:
-            lease = here.model.lease()
-            start = here.model.history_start() or 0.0
-            stored = about.Stored(here.model.memory(), start, lease.epoch if lease else 0)
-        except StoreUnavailable as failure:
-            error = str(failure)
+        freshness = here.follower.freshness()
+        stored, error = None, freshness.error
+        if freshness.state == "live":  # else nobody has to wait to learn that it cannot be read
+            try:
+                lease = here.model.lease()
+                start = here.model.history_start() or 0.0
+                stored = about.Stored(here.model.memory(), start, lease.epoch if lease else 0)
+            except StoreUnavailable as failure:
+                error = str(failure)
         facts = about.Facts(
             version=VERSION,
             python=platform.python_version(),
             cluster=settings.DRADASH.cluster,
             started=STARTED,
-            freshness=here.follower.freshness(),
+            freshness=freshness,
             configuration=_values(settings.DRADASH),
             defaults=_values(from_environ({})),
             thresholds=settings.DRADASH.doctor,

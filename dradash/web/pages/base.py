@@ -214,8 +214,11 @@ class Page(abc.ABC):
 
     def _timeline(self, now: float) -> list[Part]:
         """The slider; not on a wall screen, and not where there is nothing behind it."""
+        here = current.get()
+        if here.follower.freshness().state == "unavailable":
+            return []  # no page has to wait to learn that it cannot be read
         try:
-            start = current.get().model.history_start()
+            start = here.model.history_start()
         except StoreUnavailable:
             return []
         if start is None or self.query.get(KIOSK) or not self.has_timeline:
