@@ -48,6 +48,7 @@ from dradash.informer.source import (
     NotServed,
     SourceError,
     TooManyRequests,
+    Unauthorized,
     Unavailable,
     WatchEvent,
     error_of_status,
@@ -329,6 +330,10 @@ class Reflector:
         state = "forbidden" if isinstance(error, Forbidden) else "notServed"
         if isinstance(error, NotServed):
             self.phase = Phase.DISCOVERING
+        elif isinstance(error, Unauthorized) and self._watch_refused:
+            # Not this watch is refused but whoever asks; and a server that knows us no longer may be another one.
+            self._watch_refused = False
+            self._begin_list()
         self._health.change(now, state=state, error=str(error))
         return []
 

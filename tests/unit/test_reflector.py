@@ -33,6 +33,7 @@ from dradash.informer.source import (
     ListPage,
     NotServed,
     TooManyRequests,
+    Unauthorized,
     Unavailable,
     WatchEvent,
     error_of_status,
@@ -406,6 +407,18 @@ def test_a_permission_that_comes_back_syncs_again() -> None:
     driver.receive(WatchEvent("ADDED", claim("b", 11)))
 
     assert (driver.state.state, driver.state.error) == ("synced", "")
+
+
+def test_after_credentials_that_were_not_accepted_everything_is_listed_anew() -> None:
+    driver = Driver().reading()
+    driver.fail(Unauthorized("expired"))
+    assert driver.state.state == "forbidden"
+
+    assert driver.reflector.next_action() == List("v1alpha2", 500, "")
+    driver.list(claim("b", 3))
+
+    assert (driver.state.state, driver.state.error) == ("synced", "")
+    assert driver.reflector.next_action() == Watch("v1alpha2", "10", 300)
 
 
 def test_one_lost_connection_is_not_stale_but_two_in_a_row_are() -> None:
