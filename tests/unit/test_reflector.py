@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from dradash.informer.malformed import TELL_EVERY
 from dradash.informer.messages import (
     Answer,
     Changed,
@@ -21,6 +22,7 @@ from dradash.informer.messages import (
     Read,
     Received,
     Replaced,
+    Unreadable,
     Wait,
     Watch,
 )
@@ -69,6 +71,7 @@ class Driver:
         self.replaced: list[Replaced] = []
         self.changed: list[Changed] = []
         self.states: list[KindState] = []
+        self.unreadable: list[Unreadable] = []
 
     def answer(self, answer: Answer, after: float = 0.0) -> Any:
         """Give the answer and return the next action."""
@@ -83,6 +86,8 @@ class Driver:
                     self.replaced.append(emission)
                 case Changed():
                     self.changed.append(emission)
+                case Unreadable():
+                    self.unreadable.append(emission)
                 case KindState():
                     self.states.append(emission)
 
@@ -503,6 +508,32 @@ def test_an_object_of_the_wrong_shape_is_counted_and_delivered_all_the_same() ->
 
     assert [e.object for change in driver.changed for e in change.events] == [wrong]
     assert driver.state.malformed == 1
+
+
+def test_malformed_objects_are_told_together_with_the_first_as_example_and_not_again_soon() -> None:
+    driver = Driver()
+    driver.answer(Discovered(SERVED))
+    wrong = b'{"metadata":{"name":"w%d","namespace":"ml"},"spec":7}'
+    driver.answer(Listed(ListPage((wrong % 1, b"{}", claim("a", 5)), "10", "more")))
+    assert driver.unreadable == []  # the list is not over
+    driver.list(wrong % 2)
+    [told] = driver.unreadable
+    assert (told.number, told.key) == (3, "ml/w1")
+    assert "$.spec" in told.error
+
+    driver.answer(Opened())
+    for number in range(5):
+        driver.receive(WatchEvent("ADDED", wrong % number), after=1.0)
+    driver.now += TELL_EVERY - 6.0
+    driver.deliver(driver.reflector.tick(driver.now))
+    assert driver.unreadable == [told]
+
+    driver.now += 1.0
+    driver.deliver(driver.reflector.tick(driver.now))
+    assert [(u.number, u.key) for u in driver.unreadable[1:]] == [(5, "ml/w0")]
+    driver.now += TELL_EVERY
+    driver.deliver(driver.reflector.tick(driver.now))
+    assert len(driver.unreadable) == 2
 
 
 def test_a_malformed_item_of_a_list_does_not_stop_the_others() -> None:
