@@ -58,7 +58,8 @@ from dradash.kinds.registry import Kind, MalformedObject, read_object
 
 # client-go's reflector backs off from 0.8 s to 30 s. Ours starts lower, because a page shows how old it is.
 QUICK: Final = Backoff(base=0.5, cap=30.0)
-# A permission or a resource that is missing comes back when a person acts: look rarely.
+# A permission or a resource that is missing comes back when a person acts: look rarely. Whoever renews credentials waits
+# for us: not longer than a minute.
 SLOW: Final = Backoff(base=30.0, cap=300.0)
 LONGEST_RETRY_AFTER: Final = 300.0  # a server (or a proxy) that asks for more is not believed
 REFUSED: Final = ("forbidden", "notServed")  # a retry leaves the state as it is until it is known how it went
@@ -336,12 +337,13 @@ class Reflector:
 
     def _refused(self, error: SourceError, now: float) -> list[Emission]:
         self._refusals += 1
-        self._delay = SLOW.delay(self._refusals, self._random())
+        renewable = isinstance(error, Unauthorized)
+        self._delay = SLOW.delay(min(self._refusals, 2) if renewable else self._refusals, self._random())
         self._watch_refused = self.phase is Phase.CONNECTING
         state = "forbidden" if isinstance(error, Forbidden) else "notServed"
         if isinstance(error, NotServed):
             self.phase = Phase.DISCOVERING
-        elif isinstance(error, Unauthorized) and self._watch_refused:
+        elif renewable and self._watch_refused:
             # Not this watch is refused but whoever asks; and a server that knows us no longer may be another one.
             self._watch_refused = False
             self._begin_list()

@@ -329,6 +329,13 @@ def test_a_refusal_is_reported_and_tried_again_slowly(error: Any, state: str) ->
     assert (driver.state.state, driver.state.error) == (state, str(error))
 
 
+def test_credentials_that_are_not_accepted_are_tried_again_each_minute() -> None:
+    driver = Driver()
+    driver.answer(Discovered(SERVED))
+
+    assert [driver.fail(Unauthorized("expired")).seconds for _ in range(4)] == [30.0, 60.0, 60.0, 60.0]
+
+
 def test_a_kind_that_is_not_served_is_looked_for_slowly() -> None:
     driver = Driver()
 
