@@ -58,8 +58,8 @@ from dradash.kinds.registry import Kind, MalformedObject, read_object
 
 # client-go's reflector backs off from 0.8 s to 30 s. Ours starts lower, because a page shows how old it is.
 QUICK: Final = Backoff(base=0.5, cap=30.0)
-# A permission or a resource that is missing comes back when a person acts: look rarely. Who renews credentials then waits
-# for us, but not for longer than a minute.
+# A permission or a resource that is missing comes back when a person acts: look rarely. Who renews credentials waits
+# for us then, but not for longer than a minute.
 SLOW: Final = Backoff(base=30.0, cap=300.0)
 LONGEST_RETRY_AFTER: Final = 300.0  # a server (or a proxy) that asks for more is not believed
 REFUSED: Final = ("forbidden", "notServed")  # a retry leaves the state as it is until it is known how it went
