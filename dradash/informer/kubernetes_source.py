@@ -9,9 +9,10 @@ from __future__ import annotations
 import email.utils
 import os
 import re
+import threading
 import time
 import urllib.parse
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -22,9 +23,11 @@ from kubernetes.config.config_exception import ConfigException
 from dradash.informer.relevance import EVENTS_FIELD_SELECTOR
 from dradash.informer.sockets import Sockets, watched_pools
 from dradash.informer.source import (
+    NOT_ACCEPTED,
     ListPage,
     NotServed,
     SourceError,
+    Unauthorized,
     Unavailable,
     error_of_status,
 )
@@ -103,21 +106,26 @@ def load_config(kubeconfig: str = "", context: str = "") -> client.Configuration
 
 
 class KubernetesSource:
-    """One cluster. Thread-safe; `close` ends every request under way."""
+    """One cluster. Thread-safe; `close` ends every request under way.
 
-    def __init__(self, configuration: client.Configuration) -> None:
-        configuration.retries = False
-        configuration.keep_alive = True  # TCP keepalive finds a dead peer long before a watch's time-out
-        # For messages: scheme and host alone. A path may hold a credential (the simulated API server's does).
-        self.server: str = "/".join(configuration.host.split("/")[:3])
-        self._client = client.ApiClient(configuration)
+    reload: the configuration as it is now. The client renews by itself only what says when it expires (an exec plugin's
+    token, a pod's); all else is read anew by the request after one whose credentials were not accepted.
+    """
+
+    def __init__(
+        self, configuration: client.Configuration, reload: Callable[[], client.Configuration] | None = None
+    ) -> None:
+        self.server: str = _server(configuration)
         self._sockets = Sockets()
-        self._client.rest_client.pool_manager.pool_classes_by_scheme = watched_pools(self._sockets)
+        self._client = self._client_of(configuration)
+        self._reload = reload
+        self._lock = threading.Lock()
+        self._not_accepted: client.ApiClient | None = None
         self._selectors = {"events": EVENTS_FIELD_SELECTOR}
 
     @classmethod
     def from_kubeconfig(cls, kubeconfig: str = "", context: str = "") -> KubernetesSource:
-        return cls(load_config(kubeconfig, context))
+        return cls(load_config(kubeconfig, context), lambda: load_config(kubeconfig, context))
 
     def close(self) -> None:
         self._sockets.shut_down()
@@ -168,6 +176,33 @@ class KubernetesSource:
         except NotServed:
             return None
 
+    # -- credentials ---------------------------------------------------------------------------------------------
+
+    def _client_of(self, configuration: client.Configuration) -> client.ApiClient:
+        configuration.retries = False
+        configuration.keep_alive = True  # TCP keepalive finds a dead peer long before a watch's time-out
+        made = client.ApiClient(configuration)
+        made.rest_client.pool_manager.pool_classes_by_scheme = watched_pools(self._sockets)
+        return made
+
+    def _current(self) -> client.ApiClient:
+        """All kinds are refused together: the first that tries again reads the file, for all of them."""
+        with self._lock:
+            if self._reload is not None and self._client is self._not_accepted:
+                before, self._client = self._client, self._client_of(self._read_anew(self._reload))
+                before.rest_client.pool_manager.clear()
+            return self._client
+
+    def _read_anew(self, reload: Callable[[], client.Configuration]) -> client.Configuration:
+        try:
+            configuration = reload()
+        except BadConfig as error:
+            # Without the loader's words: they may quote the file.
+            raise Unauthorized(f"{NOT_ACCEPTED}, and the kubeconfig cannot be read anew") from error
+        if _server(configuration) != self.server:  # the model is one cluster's
+            raise Unauthorized(f"{NOT_ACCEPTED}, and the kubeconfig names another server now: start dradash again")
+        return configuration
+
     # -- requests ------------------------------------------------------------------------------------------------
 
     def _read_selected(self, kind: Kind, path: str, query: dict[str, str]) -> bytes:
@@ -191,18 +226,21 @@ class KubernetesSource:
 
     def _open(self, path: str, query: Mapping[str, str], read_timeout: float) -> urllib3.BaseHTTPResponse:
         """The response with its body unread. Raises SourceError for everything but 200."""
+        using = self._current()
         try:
-            method, url, headers, *_ = self._client.param_serialize(
+            method, url, headers, *_ = using.param_serialize(
                 "GET",
                 path,
                 query_params=list(query.items()),
                 header_params={"Accept": "application/json"},
                 auth_settings=["BearerToken"],
             )
-            answer = self._client.call_api(method, url, headers, _request_timeout=(CONNECT_TIMEOUT, read_timeout))
+            answer = using.call_api(method, url, headers, _request_timeout=(CONNECT_TIMEOUT, read_timeout))
         except _TRANSPORT_ERRORS as error:
             raise Unavailable(f"cannot reach {self.server}: {_reason(error)}") from error
         response: urllib3.BaseHTTPResponse = answer.response
+        if response.status == 401:
+            self._not_accepted = using
         if response.status != 200:
             raise _error_of(response)
         return response
@@ -216,6 +254,11 @@ class KubernetesSource:
 
 class _BadRequest(Unavailable):
     """400."""
+
+
+def _server(configuration: client.Configuration) -> str:
+    """Scheme and host alone. A path may hold a credential (the simulated API server's does)."""
+    return "/".join(configuration.host.split("/")[:3])
 
 
 def _segment(name: str) -> str:

@@ -68,6 +68,14 @@ class Changed(msgspec.Struct, frozen=True):
     resource_version: str
 
 
+class Unreadable(msgspec.Struct, frozen=True):
+    """Malformed lines and objects: how many, and the first one's key ("" without a name) and fault: foreign text."""
+
+    number: int
+    key: str
+    error: str
+
+
 Action = Discover | List | Watch | Read | Wait
 Answer = Discovered | Listed | Opened | Received | Ended | Failed
-Emission = Replaced | Changed | KindState
+Emission = Replaced | Changed | Unreadable | KindState

@@ -23,6 +23,7 @@ from dradash.informer import objects
 from dradash.informer.backoff import Backoff
 from dradash.informer.health import Health
 from dradash.informer.listing import Listing
+from dradash.informer.malformed import Malformed
 from dradash.informer.messages import (
     Action,
     Answer,
@@ -48,6 +49,7 @@ from dradash.informer.source import (
     NotServed,
     SourceError,
     TooManyRequests,
+    Unauthorized,
     Unavailable,
     WatchEvent,
     error_of_status,
@@ -56,7 +58,8 @@ from dradash.kinds.registry import Kind, MalformedObject, read_object
 
 # client-go's reflector backs off from 0.8 s to 30 s. Ours starts lower, because a page shows how old it is.
 QUICK: Final = Backoff(base=0.5, cap=30.0)
-# A permission or a resource that is missing comes back when a person acts: look rarely.
+# A permission or a resource that is missing comes back when a person acts: look rarely. Who renews credentials waits
+# for us then, but not for longer than a minute.
 SLOW: Final = Backoff(base=30.0, cap=300.0)
 LONGEST_RETRY_AFTER: Final = 300.0  # a server (or a proxy) that asks for more is not believed
 REFUSED: Final = ("forbidden", "notServed")  # a retry leaves the state as it is until it is known how it went
@@ -90,6 +93,7 @@ class Reflector:
         self._random = random
         self._timeout = timeout
         self._health = Health(kind.plural)
+        self._malformed = Malformed()
         self._delay = 0.0  # to wait before the next action
         self._listing = Listing(limit)
         # The watch:
@@ -132,13 +136,18 @@ class Reflector:
     def receive(self, answer: Answer, now: float) -> list[Emission]:
         """Take the answer to the last action; what comes back is to be delivered in order."""
         emissions = _TRANSITIONS[self.phase, type(answer)](self, answer, now)
-        return [*emissions, *self._health.report(now)]
+        return [*emissions, *self._told(now)]
 
     def tick(self, now: float) -> list[Emission]:
         """Call it every second or so: a watch that has been open for a while is well, though nothing comes."""
         if self.phase is Phase.READING and now - self._opened_at >= SHORT_WATCH:
             self._is_well(now)
-        return [*self._health.report(now)]
+        return self._told(now)
+
+    def _told(self, now: float) -> list[Emission]:
+        # What is malformed in a list of many pages is told once, when it is over.
+        unreadable = [] if self.phase is Phase.LISTING else self._malformed.report(now)
+        return [*unreadable, *self._health.report(now)]
 
     def _is_well(self, now: float, **fields: Any) -> None:
         self._watch_failures = self._refusals = 0
@@ -204,20 +213,23 @@ class Reflector:
 
     def _take(self, raw: bytes) -> bool:
         """Add one item of the list. False when it is malformed; it is kept all the same if it has a name."""
+        key = ""
         try:
             key = objects.identity(raw).key
             if self._keep is not None and not self._keep(key, raw):
                 return True
             item = objects.normalized(raw, self.kind, self._version)
-        except MalformedObject:
+        except MalformedObject as error:
+            self._malformed.found(key, error)
             return False
         self._listing.items[key] = item
-        return self._is_readable(item)
+        return self._is_readable(key, item)
 
-    def _is_readable(self, item: bytes) -> bool:
+    def _is_readable(self, key: str, item: bytes) -> bool:
         try:
             read_object(self.kind, item)
-        except MalformedObject:
+        except MalformedObject as error:
+            self._malformed.found(key, error)
             return False
         return True
 
@@ -248,7 +260,8 @@ class Reflector:
                 break  # the API server sends nothing after it
             try:
                 self._take_event(event, kept)
-            except MalformedObject:
+            except MalformedObject as error:
+                self._malformed.found("", error)
                 malformed += 1
         self._count(answer, kept, malformed, now)
         emissions: list[Emission] = [Changed(tuple(kept), self.resume_from)] if kept else []
@@ -272,7 +285,7 @@ class Reflector:
             self.resume_from = resource_version
 
     def _count(self, answer: Received, kept: list[ObjectEvent], malformed: int, now: float) -> None:
-        unreadable = sum(not self._is_readable(event.object) for event in kept)
+        unreadable = sum(not self._is_readable(event.key, event.object) for event in kept)
         if len(answer.events) > malformed + sum(event.type == "ERROR" for event in answer.events):
             self._heard_anything = True
             self._is_well(now)
@@ -324,11 +337,16 @@ class Reflector:
 
     def _refused(self, error: SourceError, now: float) -> list[Emission]:
         self._refusals += 1
-        self._delay = SLOW.delay(self._refusals, self._random())
+        renewable = isinstance(error, Unauthorized)
+        self._delay = SLOW.delay(min(self._refusals, 2) if renewable else self._refusals, self._random())
         self._watch_refused = self.phase is Phase.CONNECTING
         state = "forbidden" if isinstance(error, Forbidden) else "notServed"
         if isinstance(error, NotServed):
             self.phase = Phase.DISCOVERING
+        elif renewable and self._watch_refused:
+            # Not this watch is refused but whoever asks; and a server that knows us no longer may be another one.
+            self._watch_refused = False
+            self._begin_list()
         self._health.change(now, state=state, error=str(error))
         return []
 

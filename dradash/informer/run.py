@@ -15,6 +15,7 @@ from typing import Final
 
 from dradash.informer import objects
 from dradash.informer.extended import Extended
+from dradash.informer.malformed import line
 from dradash.informer.messages import (
     Answer,
     Changed,
@@ -28,6 +29,7 @@ from dradash.informer.messages import (
     Opened,
     Received,
     Replaced,
+    Unreadable,
     Wait,
     Watch,
 )
@@ -242,6 +244,8 @@ class Informer:
                 if plural == "deviceclasses" and self._extended.follow(events):
                     self._list_pods_again()
                 self._sink.events(plural, events, resource_version)
+            case Unreadable():
+                log.warning("%s", line(plural, emission))
             case KindState():
                 self._sink.sync(emission)
                 if plural in self._settled and emission.state in SETTLED:

@@ -21,7 +21,11 @@ class Gone(SourceError):
 
 
 class Forbidden(SourceError):
-    """401 or 403."""
+    """403: a permission is missing."""
+
+
+class Unauthorized(Forbidden):
+    """401: the credentials themselves are not accepted, so no kind can be read with them."""
 
 
 class NotServed(SourceError):
@@ -51,7 +55,8 @@ class _Status(msgspec.Struct):
     details: _StatusDetails | None = None
 
 
-_ERRORS: Final[dict[int, type[SourceError]]] = {401: Forbidden, 403: Forbidden, 404: NotServed, 410: Gone}
+_ERRORS: Final[dict[int, type[SourceError]]] = {401: Unauthorized, 403: Forbidden, 404: NotServed, 410: Gone}
+NOT_ACCEPTED: Final = "the API server does not accept the credentials (any more)"
 _LONGEST_MESSAGE: Final = 500  # characters; a proxy's error page may be large
 
 
@@ -72,6 +77,8 @@ def error_of_status(raw: bytes, code: int = 0, retry_after: float | None = None)
     if code == 429:
         asked = status.details.retry_after_seconds if status.details else None
         return TooManyRequests(message, asked if retry_after is None else retry_after)
+    if code == 401:
+        message = f"{NOT_ACCEPTED}: {message}. Renew those of the kubeconfig: it is read anew at each retry"
     return _ERRORS.get(code, Unavailable)(message)
 
 

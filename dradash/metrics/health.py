@@ -42,6 +42,8 @@ def _leader(freshness: Freshness) -> Check:
 
 def _kinds(sync: Mapping[str, SyncState]) -> Check:
     states = {kind: sync[kind].state if kind in sync else "unknown" for kind in KINDS}
+    if set(states.values()) <= {"forbidden", "notServed"}:
+        return Check("kinds", False, "no kind can be read: see the credentials, the role and the watching worker's log")
     bad = [f"{kind} {state}" for kind, state in states.items() if state not in _GIVEN]
     return Check("kinds", not bad, ", ".join(bad))
 

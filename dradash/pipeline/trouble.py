@@ -46,10 +46,10 @@ class Troubles:
     def _over(self, kind: str, before: tuple[str, str]) -> list[Line]:
         if before in self._trouble.values():
             return []
-        kinds = ", ".join(sorted(self._affected | {kind}))
+        readable = sorted((self._affected | {kind}) - self._trouble.keys())
         self._told.clear()
         self._affected.clear()
-        return [Line(f"the API server answers again: {kinds}", warning=False)]
+        return [Line(f"the API server answers again: {', '.join(readable)}", warning=False)] if readable else []
 
     def _is_read(self, state: KindState, before: tuple[str, str] | None) -> list[Line]:
         known, told = state.kind in self._read, state.kind in self._refused

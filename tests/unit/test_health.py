@@ -66,6 +66,14 @@ def test_a_stale_kind_is_named_and_one_that_is_not_served_is_no_reason() -> None
     assert failed(sync=sync) == {"kinds": "pods stale"}
 
 
+def test_while_no_kind_at_all_can_be_read_it_is_not_ready() -> None:
+    sync = {kind: SyncState(kind, "forbidden", error="secret-path") for kind in KINDS}
+    sync["resourceclasses"] = SyncState("resourceclasses", "notServed")
+    said = "no kind can be read: see the credentials, the role and the watching worker's log"
+    assert failed(sync=sync) == {"kinds": said}
+    assert failed(sync=sync | {"nodes": SyncState("nodes", "synced")}) == {}
+
+
 def test_pods_that_wait_too_long_to_be_judged_are_a_reason() -> None:
     assert failed(msgspec.structs.replace(WELL, due=3, due_since=80.0)) == {}
     late = failed(msgspec.structs.replace(WELL, due=3, due_since=60.0))

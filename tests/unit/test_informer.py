@@ -134,6 +134,16 @@ def start() -> Iterator[Start]:
         informer.stop()
 
 
+def test_objects_that_cannot_be_read_are_one_warning(start: Start, caplog: pytest.LogCaptureFixture) -> None:
+    sink = Collector()
+    start(Cluster({"nodes": [obj("n1"), *(obj(f"bad{n}", spec=7) for n in range(3))]}), sink, NODES)
+
+    sink.wait_for("sync", "nodes", "synced")
+    [told] = [record for record in caplog.records if "cannot read" in record.getMessage()]
+    assert told.levelname == "WARNING"
+    assert told.getMessage().startswith("nodes: cannot read 3 objects, such as bad0: ")
+
+
 def test_each_kind_is_listed_then_followed(start: Start) -> None:
     cluster, sink = Cluster({"nodes": [obj("n1")], "pods": []}), Collector()
     start(cluster, sink, NODES, PODS)

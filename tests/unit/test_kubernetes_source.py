@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -22,6 +23,7 @@ from dradash.informer.source import (
     NotServed,
     SourceError,
     TooManyRequests,
+    Unauthorized,
     Unavailable,
     WatchEvent,
     in_batches,
@@ -148,7 +150,7 @@ def test_a_list_is_asked_for_in_chunks_and_items_stay_as_sent(script: Script, so
 @pytest.mark.parametrize(
     ("status", "error"),
     [
-        (401, Forbidden),
+        (401, Unauthorized),
         (403, Forbidden),
         (404, NotServed),
         (410, Gone),
@@ -207,6 +209,85 @@ def test_the_token_of_the_kubeconfig_is_sent(script: Script) -> None:
     source.close()
 
     assert script.authorization == "Bearer s3cret"
+
+
+def written(path: Path, server: str, token: str) -> str:
+    path.write_text(
+        json.dumps(
+            {
+                "current-context": "c",
+                "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+                "clusters": [{"name": "c", "cluster": {"server": server}}],
+                "users": [{"name": "u", "user": {"token": token}}],
+            }
+        )
+    )
+    return str(path)
+
+
+@pytest.fixture
+def refused(script: Script, tmp_path: Path) -> Iterator[KubernetesSource]:
+    """Its credentials were valid and are not accepted any more."""
+    source = KubernetesSource.from_kubeconfig(written(tmp_path / "config", script.url, "old"))
+    script.json({"message": "Unauthorized"}, 401)
+    with pytest.raises(Unauthorized, match=r"does not accept the credentials \(any more\): Unauthorized. Renew"):
+        source.list(PODS, "v1", 0, "")
+    yield source
+    source.close()
+
+
+def test_credentials_that_are_renewed_in_the_kubeconfig_are_taken_at_the_next_try(
+    script: Script, refused: KubernetesSource, tmp_path: Path
+) -> None:
+    written(tmp_path / "config", script.url, "new")
+    script.json({"metadata": {"resourceVersion": "7"}})
+
+    assert refused.list(PODS, "v1", 0, "").resource_version == "7"
+    assert script.authorization == "Bearer new"
+
+
+def test_the_kubeconfig_is_read_once_for_each_refusal_and_not_without_one(script: Script, tmp_path: Path) -> None:
+    path, reads = written(tmp_path / "config", script.url, "old"), []
+
+    def reload() -> client.Configuration:
+        reads.append(path)
+        return load_config(path)
+
+    source = KubernetesSource(load_config(path), reload)
+    for status in (401, 401, 403, 200, 200):
+        script.json({"metadata": {"resourceVersion": "7"}}, status)
+    for _ in range(3):
+        with pytest.raises(Forbidden):
+            source.list(PODS, "v1", 0, "")
+    for _ in range(2):
+        source.list(PODS, "v1", 0, "")
+    source.close()
+
+    assert len(reads) == 2
+
+
+def test_a_kubeconfig_that_cannot_be_read_anew_is_told_without_its_text(
+    script: Script, refused: KubernetesSource, tmp_path: Path
+) -> None:
+    (tmp_path / "config").write_text("users: [{name: u, user: {token: s3cret")
+
+    with pytest.raises(Unauthorized, match="cannot be read anew") as caught:
+        refused.list(PODS, "v1", 0, "")
+    assert "s3cret" not in str(caught.value)
+
+    written(tmp_path / "config", script.url, "new")
+    script.json({"metadata": {"resourceVersion": "7"}})
+    assert refused.list(PODS, "v1", 0, "").resource_version == "7"
+
+
+def test_a_kubeconfig_that_names_another_server_is_not_followed(
+    script: Script, refused: KubernetesSource, tmp_path: Path
+) -> None:
+    written(tmp_path / "config", "http://127.0.0.1:1", "new")
+
+    with pytest.raises(Unauthorized, match="names another server now: start dradash again"):
+        refused.list(PODS, "v1", 0, "")
+    assert len(script.requests) == 1
 
 
 def test_no_server_is_unavailable() -> None:

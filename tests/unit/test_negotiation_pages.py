@@ -9,6 +9,7 @@ from django.test import Client
 
 from dradash.reader import current
 from dradash.reader.moment import show
+from dradash.store.model import Write
 from tests import build
 from tests.scene import Scene
 from tests.unit import html
@@ -103,6 +104,39 @@ def test_a_negotiation_that_is_over_is_told_from_the_history(scene: Scene) -> No
     assert "ends the negotiation" in page
     assert html.read(page).faults == []
     assert "Nobody negotiates" not in get("/negotiations")
+
+
+BOUND = build.pod("train", "ml", claims={"gpu": "gpu", "nic": "nic"}, node="node-1")
+
+
+def test_a_negotiation_that_is_over_tells_the_pods_final_verdict_also_when_the_pod_is_gone(scene: Scene) -> None:
+    unjudged(scene, build.write(BOUND, "MODIFIED"))
+    unjudged(scene, build.write(build.context(POD), "DELETED"))  # as the scheduler does, at once
+    scene.judge()
+    scene.look()
+    _says_bound(get("/ns/ml/negotiations/train"))
+
+    scene.delete(BOUND)
+    scene.look()
+    _says_bound(get("/ns/ml/negotiations/train"))
+
+
+def unjudged(scene: Scene, write: Write) -> None:
+    scene.now += 1.0
+    scene.model.apply(scene.epoch, [write], [], scene.now)
+
+
+def _says_bound(page: str) -> None:
+    headline = " ".join(" ".join(html.read(page).text).partition("The conversation")[0].split())
+    assert "Pod ml/train Bound" in headline
+    assert "0/4 nodes" not in headline
+    assert "Nobody waits nobody since" in headline
+
+
+def test_a_verdict_of_before_the_pod_had_its_node_is_labelled(scene: Scene) -> None:
+    unjudged(scene, build.write(BOUND, "MODIFIED"))
+    scene.look()
+    assert "the verdict of before it had its node" in get("/ns/ml/negotiations/train")
 
 
 def test_a_negotiation_that_never_was_is_missing(scene: Scene) -> None:

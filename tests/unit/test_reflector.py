@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from dradash.informer.malformed import TELL_EVERY
 from dradash.informer.messages import (
     Answer,
     Changed,
@@ -21,6 +22,7 @@ from dradash.informer.messages import (
     Read,
     Received,
     Replaced,
+    Unreadable,
     Wait,
     Watch,
 )
@@ -33,6 +35,7 @@ from dradash.informer.source import (
     ListPage,
     NotServed,
     TooManyRequests,
+    Unauthorized,
     Unavailable,
     WatchEvent,
     error_of_status,
@@ -68,6 +71,7 @@ class Driver:
         self.replaced: list[Replaced] = []
         self.changed: list[Changed] = []
         self.states: list[KindState] = []
+        self.unreadable: list[Unreadable] = []
 
     def answer(self, answer: Answer, after: float = 0.0) -> Any:
         """Give the answer and return the next action."""
@@ -82,6 +86,8 @@ class Driver:
                     self.replaced.append(emission)
                 case Changed():
                     self.changed.append(emission)
+                case Unreadable():
+                    self.unreadable.append(emission)
                 case KindState():
                     self.states.append(emission)
 
@@ -323,6 +329,13 @@ def test_a_refusal_is_reported_and_tried_again_slowly(error: Any, state: str) ->
     assert (driver.state.state, driver.state.error) == (state, str(error))
 
 
+def test_credentials_that_are_not_accepted_are_tried_again_each_minute() -> None:
+    driver = Driver()
+    driver.answer(Discovered(SERVED))
+
+    assert [driver.fail(Unauthorized("expired")).seconds for _ in range(4)] == [30.0, 60.0, 60.0, 60.0]
+
+
 def test_a_kind_that_is_not_served_is_looked_for_slowly() -> None:
     driver = Driver()
 
@@ -408,6 +421,18 @@ def test_a_permission_that_comes_back_syncs_again() -> None:
     assert (driver.state.state, driver.state.error) == ("synced", "")
 
 
+def test_after_credentials_that_were_not_accepted_everything_is_listed_anew() -> None:
+    driver = Driver().reading()
+    driver.fail(Unauthorized("expired"))
+    assert driver.state.state == "forbidden"
+
+    assert driver.reflector.next_action() == List("v1alpha2", 500, "")
+    driver.list(claim("b", 3))
+
+    assert (driver.state.state, driver.state.error) == ("synced", "")
+    assert driver.reflector.next_action() == Watch("v1alpha2", "10", 300)
+
+
 def test_one_lost_connection_is_not_stale_but_two_in_a_row_are() -> None:
     driver = Driver().reading()
 
@@ -490,6 +515,32 @@ def test_an_object_of_the_wrong_shape_is_counted_and_delivered_all_the_same() ->
 
     assert [e.object for change in driver.changed for e in change.events] == [wrong]
     assert driver.state.malformed == 1
+
+
+def test_malformed_objects_are_told_together_with_the_first_as_example_and_not_again_soon() -> None:
+    driver = Driver()
+    driver.answer(Discovered(SERVED))
+    wrong = b'{"metadata":{"name":"w%d","namespace":"ml"},"spec":7}'
+    driver.answer(Listed(ListPage((wrong % 1, b"{}", claim("a", 5)), "10", "more")))
+    assert driver.unreadable == []  # the list is not over
+    driver.list(wrong % 2)
+    [told] = driver.unreadable
+    assert (told.number, told.key) == (3, "ml/w1")
+    assert "$.spec" in told.error
+
+    driver.answer(Opened())
+    for number in range(5):
+        driver.receive(WatchEvent("ADDED", wrong % number), after=1.0)
+    driver.now += TELL_EVERY - 6.0
+    driver.deliver(driver.reflector.tick(driver.now))
+    assert driver.unreadable == [told]
+
+    driver.now += 1.0
+    driver.deliver(driver.reflector.tick(driver.now))
+    assert [(u.number, u.key) for u in driver.unreadable[1:]] == [(5, "ml/w0")]
+    driver.now += TELL_EVERY
+    driver.deliver(driver.reflector.tick(driver.now))
+    assert len(driver.unreadable) == 2
 
 
 def test_a_malformed_item_of_a_list_does_not_stop_the_others() -> None:

@@ -65,11 +65,21 @@ def test_a_token_that_is_no_longer_valid_is_one_line() -> None:
     assert told("synced") == ["pods: synced"]
 
 
-def test_a_server_that_answers_with_a_refusal_is_no_longer_out_of_reach() -> None:
-    told = Told()
-    told("unknown", GONE, ("pods",))
+def test_a_server_that_is_back_and_refuses_does_not_answer_again() -> None:
+    told = Told(*KINDS)
+    told("stale", GONE)
 
-    assert told("forbidden", "no", ("pods",)) == ["the API server answers again: pods", "pods: forbidden: no"]
+    assert told("forbidden", "no") == ["pods: forbidden: no"]
+    assert told("forbidden", "no") == []
+    assert told("synced") == ["pods: synced"]
+
+
+def test_of_a_server_that_is_back_only_the_kinds_are_named_that_can_be_read() -> None:
+    told = Told()
+    told("unknown", GONE, ("pods", "nodes", "events"))
+
+    assert told("forbidden", "no", ("pods",)) == ["pods: forbidden: no"]
+    assert told("synced", kinds=("nodes", "events")) == ["the API server answers again: events, nodes"]
 
 
 def test_kinds_that_are_still_read_after_a_new_start_are_no_news() -> None:

@@ -7,7 +7,7 @@ from typing import Final
 from dradash.reader import current, topics
 from dradash.reader.before import negotiated_until, world_before
 from dradash.reader.trails import TALK, marks_of
-from dradash.store.model import HistoryEntry
+from dradash.store.model import VERDICTS, HistoryEntry
 from dradash.web.fragments import Part, Row
 from dradash.web.pages.base import Page, about_pod
 from dradash.web.pages.findings import ExaminedPage
@@ -58,7 +58,8 @@ class NegotiationPage(ExaminedPage):
         histories = {n: [e for e in states if not facts.gone or e.at <= facts.gone] for n, states in claims.items()}
         contexts = self.history(self.kind, self.object_key)
         told = frozenset(f.id for f in self.about(self.kind, self.object_key))
-        view = negotiation.present(facts, contexts, histories, self.now(), self.query, told)
+        verdicts = self.history(VERDICTS, self.object_key) if facts.gone else ()
+        view = negotiation.present(facts, contexts, histories, self.now(), self.query, told, verdicts)
         headline, *blocks = [Part(n, f"negotiation/_{n}.html", view) for n in BLOCKS]
         course = Part("course", "_course.html", lines.talk_course(marks_of(TALK, contexts), self.now()))
         parts = [headline, self.findings_about(*self.subject), course, *blocks]

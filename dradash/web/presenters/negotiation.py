@@ -11,17 +11,19 @@ from dradash.kinds.registry import MalformedObject, decode
 from dradash.kinds.schedulingcontext import PodSchedulingContext
 from dradash.reader.driverstats import DriverStats
 from dradash.reader.histories import seen_claims, seen_contexts
-from dradash.reader.talks import Talk, rules_broken, talk
+from dradash.reader.talks import BOUND, Talk, rules_broken, talk
 from dradash.reader.waits import Since
 from dradash.reader.world import World
 from dradash.scheduling.classic.awaiting import SCHEDULER
 from dradash.scheduling.classic.invariants import Invariant, InvariantCode
 from dradash.scheduling.classic.negotiation import SeenContext, negotiate
 from dradash.scheduling.doctor.negotiations import id_of
+from dradash.scheduling.verdict import Outcome, Verdict
 from dradash.store.model import HistoryEntry
 from dradash.web.presenters import answers, kubectl
 from dradash.web.presenters.conversation import UNKNOWN_LANE, RoundView, lanes_of, round_view
 from dradash.web.presenters.negotiations import STATES, Move, move
+from dradash.web.presenters.pod import last_verdict
 from dradash.web.presenters.query import Query
 from dradash.web.presenters.rounds import bounded
 from dradash.web.presenters.steps import as_yaml
@@ -56,6 +58,7 @@ class NegotiationView(msgspec.Struct, frozen=True):
     pod_href: str
     pod_chip: Chip
     pod_sentence: str
+    pod_unjudged: bool  # the verdict is of before the pod had its node
     chip: Chip
     moves: tuple[Move, ...]
     also: tuple[Move, ...]  # awaited too, but not enough by itself
@@ -80,8 +83,7 @@ class Facts(msgspec.Struct, frozen=True):
     talk: Talk
     raw: bytes
     gone: float
-    pod_chip: Chip
-    pod_sentence: str
+    verdict: Verdict | None  # on the pod
     answers: answers.Answers
 
 
@@ -98,13 +100,11 @@ def gather(
     if context is None:
         return None
     standing = talk(world, key, context, waits)
-    verdict = world.verdicts.get(key)
     return Facts(
         talk=standing,
         raw=raw,
         gone=gone,
-        pod_chip=outcome_chip(verdict.outcome if verdict else None),
-        pod_sentence=cut(verdict.sentence) if verdict else "",
+        verdict=world.verdicts.get(key),
         answers=answers.gather(world.cluster, standing, stats, now),
     )
 
@@ -116,9 +116,13 @@ def present(
     now: float,
     query: Query,
     told: Container[str] = (),
+    verdicts: Sequence[HistoryEntry] = (),
 ) -> NegotiationView:
-    """claims: history by the pod's name for the claim. told: ids of findings that are on the page; not said twice."""
+    """claims: history by the pod's name for the claim. told: ids of findings that are on the page; not said twice.
+    verdicts: history of those on the pod, when the negotiation is over: it ends before the pod is judged for the last
+    time."""
     standing = facts.talk
+    verdict = last_verdict(verdicts, _uid(standing)) or facts.verdict
     seen = _seen(standing, contexts, facts.gone)
     negotiation = negotiate(seen, {n: seen_claims(h) for n, h in claims.items()}, standing.drivers)
     lanes = lanes_of(standing, [t for r in negotiation.rounds for t in r.turns])
@@ -134,8 +138,11 @@ def present(
         created=meta.creation_timestamp or "",
         gone=facts.gone,
         pod_href=pod_href(standing.key),
-        pod_chip=facts.pod_chip,
-        pod_sentence=facts.pod_sentence,
+        pod_chip=outcome_chip(verdict.outcome if verdict else None),
+        pod_sentence=cut(verdict.sentence) if verdict else "",
+        pod_unjudged=standing.state == BOUND
+        and verdict is not None
+        and verdict.outcome not in (Outcome.BOUND, Outcome.TERMINATING),
         chip=STATES[standing.state],
         moves=tuple(move(m) for m in standing.moves[:SHOWN]),
         also=tuple(move(m) for m in standing.also[:SHOWN]),
@@ -155,9 +162,13 @@ def present(
     )
 
 
+def _uid(standing: Talk) -> str:
+    """The pod's."""
+    return standing.pod.uid if standing.pod else next((r.uid for r in standing.context.metadata.owner_references), "")
+
+
 def _seen(standing: Talk, contexts: Sequence[HistoryEntry], gone: float) -> list[SeenContext]:
-    uid = standing.pod.uid if standing.pod else next((r.uid for r in standing.context.metadata.owner_references), "")
-    seen = seen_contexts(contexts, uid)
+    seen = seen_contexts(contexts, _uid(standing))
     if not seen and not gone:
         return [SeenContext(standing.since, standing.context)]  # its history was trimmed: the state is still known
     return seen

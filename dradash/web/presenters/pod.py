@@ -241,7 +241,7 @@ def present(
 
 def verdict_of(facts: PodFacts, history: PodHistory) -> Verdict | None:
     """The verdict in force, or the last one of a pod that is gone."""
-    return facts.verdict or _last_verdict(history.verdicts, facts.pod.uid)
+    return facts.verdict or last_verdict(history.verdicts, facts.pod.uid)
 
 
 def _headline(pod: Pod, verdict: Verdict | None, context: PodSchedulingContext | None) -> Headline:
@@ -307,7 +307,7 @@ def _decoded(history: Sequence[HistoryEntry], uid: str) -> list[tuple[HistoryEnt
     return found
 
 
-def _last_verdict(history: Sequence[HistoryEntry], uid: str) -> Verdict | None:
+def last_verdict(history: Sequence[HistoryEntry], uid: str) -> Verdict | None:
     return next((v for _, v in _decoded(history, uid)), None)
 
 
