@@ -185,6 +185,8 @@ class Cluster:
         elif isinstance(new, DeviceTaintRule):
             self.inventory.put_rule(key, new)
         else:
+            if kind == "pods":
+                self._forget_uid(key, old)  # a list may bring another pod of the same name without a deletion between
             self._by_kind[kind][key] = new
             self._index(kind, key, new)
         return old, new
@@ -209,9 +211,13 @@ class Cluster:
             self.inventory.put_rule(key, None)
             return
         old = self._by_kind[kind].pop(key, None)
-        if kind == "pods" and old is not None and self.pods_by_uid.get(old.uid) == key:
-            del self.pods_by_uid[old.uid]
+        if kind == "pods":
+            self._forget_uid(key, old)
         self._index(kind, key, None)
+
+    def _forget_uid(self, key: str, old: Pod | None) -> None:
+        if old is not None and self.pods_by_uid.get(old.uid) == key:
+            del self.pods_by_uid[old.uid]
 
     def _index(self, kind: str, key: str, obj: Any) -> None:
         match kind:

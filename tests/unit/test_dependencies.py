@@ -191,3 +191,15 @@ def test_a_class_behind_an_extended_resource_concerns_the_pods_that_waited_for_i
     assert dependencies.affected(*change(cluster, make.resource_slice(make.device("b"), name="more"))) == {"default/p"}
     old = cluster.remove("deviceclasses", "gpu")
     assert dependencies.affected("deviceclasses", "gpu", old, None) == {"default/p"}
+
+
+def test_another_pod_of_the_same_name_takes_the_place_of_the_one_that_was_missed() -> None:
+    # A list after a lost watch brings the new pod; that the old one was deleted is never told.
+    first, second = (build.pod("p", "ml", claims={"gpu": "c"}, uid=uid) for uid in ("one", "two"))
+    cluster = Cluster()
+    for pod in (first, second):
+        cluster.put("pods", "ml/p", build.raw(pod))
+    assert cluster.pods_by_uid == {"two": "ml/p"}
+
+    cluster.remove("pods", "ml/p")
+    assert cluster.pods_by_uid == {}
