@@ -77,7 +77,7 @@ def test_the_page_of_a_bound_pod_does_not_say_that_it_was_not_judged(scene: Scen
     scene.put(build.pod("train", "ml", claims={"gpu": "train-gpu"}, node="node-0"))
     scene.look()
     page = Client().get("/ns/ml/pods/train").content.decode()
-    assert "the scheduler is done with it" in page
+    assert "The scheduler was never asked" in page  # its claim is not allocated
     assert "Not judged yet" not in page
     assert "Filter was not reached" not in page
 
