@@ -183,7 +183,7 @@ def test_a_pod_of_more_requests_than_are_told_says_so_on_its_page_and_in_the_api
     try:
         body = get(API)
         assert (body["complete"], len(body["requests"]), body["requestsLeftOut"]) == (False, 64, 6)
-        text = Client().get("/pods/team/train/").content.decode()
+        text = shown()
         assert "The first 64 of 70 requests are told: the rest was not looked at." in text
     finally:
         current.use(None)
