@@ -18,7 +18,7 @@ from dradash.scheduling.structured.fates import Judge
 from dradash.web.presenters import poddevices
 from dradash.web.presenters.query import Query
 from tests import build
-from tests.devicescene import Raw, device, device_class, pool, request, selectors, waiting_pod
+from tests.devicescene import DRIVER, Raw, device, device_class, pool, request, selectors, waiting_pod
 
 SLICE = 100  # devices, as many as the API allows
 
@@ -138,3 +138,26 @@ def test_situations_of_nodes_are_looked_at_for_as_long_as_the_looks_last(looked:
     assert (found.nodes, found.requests_left_out, found.complete) == (6, 0, False)
     assert 0 < found.nodes_seen < 6
     assert looked["looks"] <= looks.LOOKS + 3_000 + 6
+
+
+def test_the_search_on_a_node_of_many_devices_has_fewer_steps_and_is_told_as_not_decided() -> None:
+    """Each step may pass all devices; values of the constraint are all different, which only trying shows."""
+    made = [device(f"d{i}", numa=i) for i in range(SLICE)]
+    pair = [request("a"), request("b")]
+    of = cluster(1, pair, devices=0, constraints=[{"matchAttribute": f"{DRIVER}/numa"}])
+    for i in range(30):
+        some = pool(
+            *[
+                d | {"name": f"{d['name']}-{i}", "attributes": {"numa": {"int": i * SLICE + n}}}
+                for n, d in enumerate(made)
+            ],
+            name="big",
+            suffix=str(i),
+            allNodes=True,
+            slices=30,
+        )
+        of.put(build.plural(some), build.key(some), build.raw(some))
+    found = report(of)
+    assert [a.message for a in found.answers] == [CUT]
+    assert looks.steps(500, 8) == 500
+    assert looks.steps(500, 3_000) == looks.FEWEST

@@ -1,7 +1,7 @@
 """Why a pod's claims get no devices, or which they could get: the funnel of each request, and what would change it.
 
 Made while the cluster is held still: reading the inventory changes what it has found out, so it cannot be handed out
-as a snapshot. What is looked at is bounded instead (looks.py): some 100 ms of each of funnel, answers and trials.
+as a snapshot. What is looked at is bounded instead (looks.py): some 100 ms, about a second at worst.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dradash.scheduling.structured.cycle import CycleState
 from dradash.scheduling.structured.fates import Stage
 from dradash.scheduling.structured.funnel import Holders, RequestFunnel, Told, fold
 from dradash.scheduling.structured.listers import listed
-from dradash.scheduling.structured.looks import ASKED, Budget, asking
+from dradash.scheduling.structured.looks import ASKED, Budget, asking, steps
 from dradash.scheduling.structured.nodefilter import alike
 from dradash.scheduling.structured.nodefunnel import NodeFunnel, node_funnel
 from dradash.scheduling.structured.selection import Answers
@@ -102,8 +102,6 @@ class Examination:
         self._state, self._status = plugin.pre_filter(pod, caches, lookup)
         if not self._status.is_success:
             self._state = CycleState(pod, caches, claims=list(lookup.found))
-        elif self._state.allocator is not None:
-            self._state.allocator = Allocator(caches.inventory, caches.classes, STEPS, self._answers)
         self._holders: Holders = cluster.inventory.holders
 
     @property
@@ -179,10 +177,16 @@ class Examination:
         elif status.is_success and not asked.spend(_asking(found)):
             status = unschedulable(CUT)
         elif status.is_success:
+            self._allow(steps(STEPS, _devices(found)))
             status = plugin.filter_node(self._state, node, self._now)
         if status.message == plugin.TIMED_OUT:
             status = unschedulable(CUT)
         return _Looked(found, members.bit_count(), status)
+
+    def _allow(self, most: int) -> None:
+        state = self._state
+        if state.allocator is not None:
+            state.allocator = Allocator(state.listed.inventory, state.listed.classes, most, self._answers)
 
     def _claims(self, node: Node) -> list[ResourceClaim]:
         state = self._state
@@ -204,11 +208,12 @@ class Examination:
         advice = Advice(tried, self._holders, self._pods_of(), everywhere=everywhere, unread=unread)
         # A node without devices has nothing that could be changed: it is told of where no node has any.
         able = [one for one in looked if not one.funnel.sees_nothing] or looked
-        nearest = [one.funnel for one in sorted(able, key=_distance)[:NEAREST]]
-        if over := oversized(self._claims(nearest[0].node) if nearest else []):
+        nearest = sorted(able, key=_distance)[:NEAREST]
+        if over := oversized(nearest[0].funnel.claims if nearest else []):
             return over[:HINTS]
-        # Where requests were left out, that all others find enough devices says nothing of these.
-        advised = [h for f in nearest if not f.left_out or f.short() for h in advice.on(f)]
+        # That all requests find enough devices says little where some were left out, or nothing was decided.
+        told = [o.funnel for o in nearest if o.funnel.short() or not (o.funnel.left_out or o.status.message == CUT)]
+        advised = [hint for funnel in told for hint in advice.on(funnel)]
         found: dict[tuple[str, str, str], Hint] = {}
         for hint in sorted(advised, key=lambda h: not h.verified):
             about = _of_cluster(hint, requests, looked) if everywhere else hint
@@ -242,7 +247,11 @@ def _of_cluster(hint: Hint, requests: tuple[RequestFunnel, ...], looked: list[_L
 def _asking(funnel: NodeFunnel) -> int:
     if oversized(funnel.claims):
         return 1  # refused before any device is looked at
-    return asking(funnel.claims, len(funnel.sight.devices) if funnel.sight is not None else 0)
+    return asking(funnel.claims, _devices(funnel))
+
+
+def _devices(funnel: NodeFunnel) -> int:
+    return len(funnel.sight.devices) if funnel.sight is not None else 0
 
 
 def _answers(looked: list[_Looked]) -> tuple[NodesAnswer, ...]:

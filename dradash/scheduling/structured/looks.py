@@ -21,6 +21,8 @@ SHARED: Final = 32  # requests that ask for the same cost as much as one that is
 LIGHT: Final = 4  # of a constraint's or a quantity's reading of a device in the time of one look
 _TRIED: Final = 32  # devices that are told apart for a trial in the time of one look
 _SEARCHED: Final = 4  # times as long for each request
+FEWEST: Final = 42  # steps: one for each device, and one for each request
+_PASSED: Final = 100_000  # devices that the steps of one search pass: each may pass all that the node sees
 _ALL: Final = 16  # one for all devices asks every device before the search begins
 
 
@@ -40,6 +42,11 @@ class Budget:
             return False
         self.used += looks
         return True
+
+
+def steps(most: int, devices: int) -> int:
+    """Of a search on a node that sees so many devices: enough at least for 20 requests that fit at once."""
+    return min(most, max(FEWEST, _PASSED // max(1, devices)))
 
 
 def asking(claims: Iterable[ResourceClaim], devices: int) -> int:

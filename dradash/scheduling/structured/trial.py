@@ -23,7 +23,7 @@ from dradash.scheduling.structured.allocator import Allocator, SearchCut
 from dradash.scheduling.structured.conjuncts import without
 from dradash.scheduling.structured.devices import AllocatedState, AllocationError, DeviceID
 from dradash.scheduling.structured.inventory import Inventory
-from dradash.scheduling.structured.looks import ASKED, Budget, asking
+from dradash.scheduling.structured.looks import ASKED, Budget, asking, steps
 from dradash.scheduling.structured.nodefunnel import NodeFunnel
 from dradash.scheduling.structured.pools import Pool, PoolID, built
 from dradash.scheduling.structured.requests import Request
@@ -78,8 +78,9 @@ class Trials:
         changed = _Changed(pools, _without(self._inventory.taken, pools, change.freed))
         classes = self.classes if change.classes is None else change.classes
         claims = funnel.claims if change.claims is None else list(change.claims)
+        most = steps(STEPS, len(funnel.sight.devices))
         try:
-            return Allocator(changed, classes, STEPS, self._answers).allocate(funnel.node, claims) is not None
+            return Allocator(changed, classes, most, self._answers).allocate(funnel.node, claims) is not None
         except AllocationError:
             return False
         except SearchCut:
