@@ -22,6 +22,8 @@ class PodDevices(Shape, frozen=True):
     node: null for all nodes; nodes: those that other plugins leave; nodesSeen: on how many of them the devices were
     looked at. refused: why the attempt ends before any node is looked at, null if it does not. answers: what the plugin
     says of the nodes. situations: nodes that look the same to the requests, the nearest to a solution first.
+    complete: false where the look at so many devices ended before all requests (requestsLeftOut: the last ones and
+    their alternatives) or all nodes were looked at.
     """
 
     pod: str
@@ -33,6 +35,8 @@ class PodDevices(Shape, frozen=True):
     requests: tuple[RequestFunnel, ...]
     hints: tuple[Hint, ...]
     situations: tuple[NodesAlike, ...]
+    complete: bool
+    requests_left_out: int
     gone: str | None
 
 
@@ -64,6 +68,8 @@ def _body(key: str, node: str, report: DeviceReport, gone: float) -> PodDevices:
         requests=report.requests,
         hints=report.hints,
         situations=report.situations,
+        complete=report.complete,
+        requests_left_out=report.requests_left_out,
         gone=time_of(gone),
     )
 

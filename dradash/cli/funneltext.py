@@ -16,6 +16,11 @@ NAMED: Final = 4  # devices of a loss
 def funnel_lines(report: DeviceReport, style: Style) -> Iterator[str]:
     where = f"on {safe(report.node)}" if report.node else f"on {report.nodes_seen} of {report.nodes} nodes"
     yield style("bold", f"Devices ({where})")
+    if report.requests_left_out:
+        told = len(report.requests)
+        yield "  " + style(
+            "warn", f"incomplete: the first {told} of {told + report.requests_left_out} requests are told"
+        )
     for request in report.requests:
         yield f"  {_title(request, style)}"
         yield from (f"    {line}" for stage in request.stages for line in _stage(stage, style))

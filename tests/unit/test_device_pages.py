@@ -173,3 +173,17 @@ def test_a_page_of_structured_devices_is_woken_by_devices(scene: Scene) -> None:
 def test_a_nodes_page_leads_to_what_its_devices_are_for_a_pod() -> None:
     html = Client().get("/nodes/node-1").content.decode()
     assert 'href="/ns/team/pods/train?node=node-1#devices"' in html
+
+
+def test_a_pod_of_more_requests_than_are_told_says_so_on_its_page_and_in_the_api() -> None:
+    wanted = [request(f"r{i}", selectors=selectors("false")) for i in range(70)]
+    made = Scene(devicescene.device_class(), build.node("node-0"), pool(device("a")), *waiting_pod(*wanted))
+    made.look()
+    current.use(made.web)
+    try:
+        body = get(API)
+        assert (body["complete"], len(body["requests"]), body["requestsLeftOut"]) == (False, 64, 6)
+        text = shown()
+        assert "The first 64 of 70 requests are told: the rest was not looked at." in text
+    finally:
+        current.use(None)

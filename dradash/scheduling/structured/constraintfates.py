@@ -22,7 +22,7 @@ from dradash.scheduling.structured.constraints import (
     lookup_attribute,
     typed_value,
 )
-from dradash.scheduling.structured.fates import Fate, Stage
+from dradash.scheduling.structured.fates import Fate, Fates, Stage
 from dradash.scheduling.structured.requests import Request
 
 _UNKNOWN: Final = "unknown type"
@@ -37,7 +37,7 @@ class Course(msgspec.Struct):
     request: Request
     group: int
     needed: int
-    fates: list[Fate]
+    fates: Fates
 
     @property
     def left(self) -> list[Fate]:
@@ -45,7 +45,7 @@ class Course(msgspec.Struct):
 
     @property
     def is_enough(self) -> bool:
-        return 0 < self.needed <= sum(f.lost is None for f in self.fates)
+        return 0 < self.needed <= self.fates.left
 
 
 def constrain(constraints: tuple[DeviceConstraint, ...], courses: list[Course]) -> None:
@@ -70,9 +70,11 @@ def _value(fate: Fate, attribute: str) -> Hashable:
 
 
 def _lose(course: Course, reasons: dict[int, str]) -> None:
-    course.fates = [
+    if not reasons:
+        return  # shared with other requests still
+    course.fates = Fates(
         replace(f, lost=Stage.CONSTRAINTS, why=reasons[i]) if i in reasons else f for i, f in enumerate(course.fates)
-    ]
+    )
 
 
 def _match(attribute: str, concerned: list[Course]) -> None:

@@ -1,4 +1,8 @@
-"""Why a pod's claims get no devices, or which they could get: the funnel of each request, and what would change it."""
+"""Why a pod's claims get no devices, or which they could get: the funnel of each request, and what would change it.
+
+Made while the cluster is held still: reading the inventory changes what it has found out, so it cannot be handed out
+as a snapshot. What is looked at is bounded instead (looks.py): some 100 ms, about a second at worst.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +22,12 @@ from dradash.scheduling.structured import extended, plugin
 from dradash.scheduling.structured.advised import Hint
 from dradash.scheduling.structured.allocator import Allocator
 from dradash.scheduling.structured.claims import pod_claims
+from dradash.scheduling.structured.claimsize import oversized
 from dradash.scheduling.structured.cycle import CycleState
 from dradash.scheduling.structured.fates import Stage
 from dradash.scheduling.structured.funnel import Holders, RequestFunnel, Told, fold
 from dradash.scheduling.structured.listers import listed
+from dradash.scheduling.structured.looks import ASKED, Budget, asking, steps
 from dradash.scheduling.structured.nodefilter import alike
 from dradash.scheduling.structured.nodefunnel import NodeFunnel, node_funnel
 from dradash.scheduling.structured.selection import Answers
@@ -32,7 +38,6 @@ from dradash.scheduling.unblocking import holders
 from dradash.scheduling.unreadable import sentence, unreadable
 
 SITUATIONS: Final = 64  # of nodes that are looked at, those of most nodes first
-DEVICES: Final = 20_000  # after which no other situation is looked at
 NEAREST: Final = 3  # nodes on which changes are tried
 HINTS: Final = 8
 STEPS: Final = 500  # of the search on a node: a reader waits for it
@@ -64,6 +69,7 @@ class DeviceReport(Told, frozen=True):
     """node: "" for all. nodesSeen: on how many of them the devices were looked at; nodes: how many there are.
 
     refused: PreFilter's words, where the attempt ends before any node is looked at; or what of it cannot be read.
+    complete: all requests were looked at on all nodes; requestsLeftOut: those, with their alternatives, that were not.
     """
 
     pod: str
@@ -75,6 +81,8 @@ class DeviceReport(Told, frozen=True):
     requests: tuple[RequestFunnel, ...]
     hints: tuple[Hint, ...]
     situations: tuple[NodesAlike, ...]
+    complete: bool = True
+    requests_left_out: int = 0
 
 
 class _Looked(msgspec.Struct, frozen=True):
@@ -94,8 +102,6 @@ class Examination:
         self._state, self._status = plugin.pre_filter(pod, caches, lookup)
         if not self._status.is_success:
             self._state = CycleState(pod, caches, claims=list(lookup.found))
-        elif self._state.allocator is not None:
-            self._state.allocator = Allocator(caches.inventory, caches.classes, STEPS, self._answers)
         self._holders: Holders = cluster.inventory.holders
 
     @property
@@ -107,16 +113,20 @@ class Examination:
         table = self._cluster.nodes
         sets = [table.named((table.by_name[node].name,))] if node else self._sets()
         looked = self._looks(sets, SITUATIONS)
+        nodes, seen = sum(s.bit_count() for s in sets), sum(one.nodes for one in looked)
+        left_out = max((one.funnel.left_out for one in looked), default=0)
         return DeviceReport(
             pod=self._pod.key,
             node=node,
-            nodes=sum(s.bit_count() for s in sets),
-            nodes_seen=sum(one.nodes for one in looked),
+            nodes=nodes,
+            nodes_seen=seen,
             refused=self._refused(),
             answers=_answers(looked) if self._status.is_success else (),
             requests=(requests := fold(((one.funnel, one.nodes) for one in looked), self._holders)),
             hints=self._hints(looked, requests, TRIALS, everywhere=not node),
             situations=_situations(looked),
+            complete=seen == nodes and not left_out,
+            requests_left_out=left_out,
         )
 
     def _refused(self) -> str:
@@ -132,14 +142,17 @@ class Examination:
         return self._hints(looked, requests, trials, everywhere=True)
 
     def _looks(self, sets: list[int], most: int, *, ask: bool = True) -> list[_Looked]:
+        """As many requests on each as on the first."""
         looked: list[_Looked] = []
-        devices = 0
+        budget, asked = Budget(), Budget(ASKED)
         for members in sorted(sets, key=lambda s: -s.bit_count())[:most]:
-            if devices > DEVICES:
+            if budget.left <= 0:
                 break
-            looked.append(self._look(members, ask=ask))
-            sight = looked[-1].funnel.sight
-            devices += len(sight.devices) if sight is not None else 0
+            one = self._look(members, budget, asked if ask else None)
+            able = [other for other in looked if not other.funnel.error]
+            if able and one.funnel.left_out > able[0].funnel.left_out:
+                break
+            looked.append(one)
         return looked
 
     def _sets(self) -> list[int]:
@@ -149,23 +162,31 @@ class Examination:
         _, left = nodechecks.check_nodes(self._pod, nodes, shown)
         return alike(self._state, nodes, left or nodes.all)
 
-    def _look(self, members: int, *, ask: bool) -> _Looked:
+    def _look(self, members: int, budget: Budget, asked: Budget | None) -> _Looked:
         table = self._cluster.nodes
         node = table.by_name[table.names(members & -members)[0]]
         claims = self._claims(node)
         of = self._cluster
         unread = of.malformed["deviceclasses"]
-        found = node_funnel(node, claims, of.inventory, of.device_classes, self._answers, unread)
+        found = node_funnel(node, claims, of.inventory, of.device_classes, self._answers, unread, budget)
         status = self._status
         if found.error:
             status = error(found.error)
-        elif not ask:
+        elif asked is None:
             status = unschedulable(plugin.CANNOT_ALLOCATE)
+        elif status.is_success and not asked.spend(_asking(found)):
+            status = unschedulable(CUT)
         elif status.is_success:
+            self._allow(steps(STEPS, _devices(found)))
             status = plugin.filter_node(self._state, node, self._now)
         if status.message == plugin.TIMED_OUT:
             status = unschedulable(CUT)
         return _Looked(found, members.bit_count(), status)
+
+    def _allow(self, most: int) -> None:
+        state = self._state
+        if state.allocator is not None:
+            state.allocator = Allocator(state.listed.inventory, state.listed.classes, most, self._answers)
 
     def _claims(self, node: Node) -> list[ResourceClaim]:
         state = self._state
@@ -188,12 +209,18 @@ class Examination:
         # A node without devices has nothing that could be changed: it is told of where no node has any.
         able = [one for one in looked if not one.funnel.sees_nothing] or looked
         nearest = sorted(able, key=_distance)[:NEAREST]
+        if over := oversized(nearest[0].funnel.claims if nearest else []):
+            return over[:HINTS]
+        # That all requests find enough devices says little where some were left out, or nothing was decided.
+        told = [o.funnel for o in nearest if o.funnel.short() or not (o.funnel.left_out or o.status.message == CUT)]
+        advised = [hint for funnel in told for hint in advice.on(funnel)]
         found: dict[tuple[str, str, str], Hint] = {}
-        for one in nearest:
-            for hint in advice.on(one.funnel):
-                about = _of_cluster(hint, requests, looked) if everywhere else hint
-                found.setdefault((about.kind, about.request, about.sentence), about)
-        return tuple(sorted(found.values(), key=lambda h: not h.verified)[:HINTS])
+        for hint in sorted(advised, key=lambda h: not h.verified):
+            about = _of_cluster(hint, requests, looked) if everywhere else hint
+            found.setdefault((about.kind, about.request, about.sentence), about)
+            if len(found) == HINTS:
+                break
+        return tuple(found.values())
 
     def _pods_of(self) -> PodsOf:
         claims = self._cluster.device_claims
@@ -215,6 +242,16 @@ def _of_cluster(hint: Hint, requests: tuple[RequestFunnel, ...], looked: list[_L
     stage = Stage.CLASS if owner.startswith("class ") else Stage.REQUEST
     more = besides(((o.funnel, o.nodes) for o in looked), hint.claim, hint.request, hint.names[0], stage)
     return replace(hint, node="", sentence=wants(owner, hint.names[0], values, "this cluster", more))
+
+
+def _asking(funnel: NodeFunnel) -> int:
+    if oversized(funnel.claims):
+        return 1  # refused before any device is looked at
+    return asking(funnel.claims, _devices(funnel))
+
+
+def _devices(funnel: NodeFunnel) -> int:
+    return len(funnel.sight.devices) if funnel.sight is not None else 0
 
 
 def _answers(looked: list[_Looked]) -> tuple[NodesAnswer, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Final
 
 import msgspec
@@ -61,6 +62,20 @@ class Fate(msgspec.Struct, frozen=True):
         return self.seen.candidate.id
 
 
+class Fates(list[Fate]):
+    """Of every device of a node, not changed once made: requests that ask for the same have the same."""
+
+    @cached_property
+    def left(self) -> int:
+        return sum(f.lost is None for f in self)
+
+    @cached_property
+    def reach(self) -> int:
+        """Stages that the device passes that gets furthest."""
+        return max((len(_STAGES) if f.lost is None else _STAGES.index(f.lost) for f in self), default=0)
+
+
+_STAGES: Final = tuple(Stage)
 _ZERO: Final = Quantity(0)
 _EFFECTS: Final = ("NoSchedule", "NoExecute")
 
@@ -74,9 +89,17 @@ class Judge:
         self._answers = answers
         self._unread = unread
         self._available = AvailableCounters(taken)
+        self._known: dict[tuple[str, bytes], Fates] = {}
 
-    def fates(self, request: Request, device_class: DeviceClass | None) -> list[Fate]:
-        return [self._fate(seen, request, device_class) for seen in self._sight.devices]
+    def knows(self, request: Request) -> bool:
+        """Whether a request that asks for the same was judged."""
+        return _wanted(request) in self._known
+
+    def fates(self, request: Request, device_class: DeviceClass | None) -> Fates:
+        key = _wanted(request)
+        if key not in self._known:
+            self._known[key] = Fates(self._fate(seen, request, device_class) for seen in self._sight.devices)
+        return self._known[key]
 
     def _fate(self, seen: Seen, request: Request, device_class: DeviceClass | None) -> Fate:
         if seen.trouble:
@@ -162,6 +185,12 @@ class Judge:
             if any(c.counter_set in sets for c in device.consumes_counters)
             and self._taken.holds(id_ := DeviceID(driver, pool, device.name))
         )
+
+
+def _wanted(request: Request) -> tuple[str, bytes]:
+    """All of a request that a device's fate depends on."""
+    asked = (request.admin_access, request.selectors, request.tolerations, request.capacity)
+    return request.class_name, msgspec.json.encode(asked)
 
 
 def _whole(candidate: Candidate, set_name: str, counter: str) -> Quantity | None:

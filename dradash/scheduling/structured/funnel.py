@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -17,7 +17,7 @@ from dradash.scheduling.structured.allocator import object_name
 from dradash.scheduling.structured.conjuncts import Met
 from dradash.scheduling.structured.constraintfates import Course
 from dradash.scheduling.structured.devices import DeviceID
-from dradash.scheduling.structured.fates import Fate, Stage
+from dradash.scheduling.structured.fates import Fate, Fates, Stage
 from dradash.scheduling.structured.nodefunnel import NodeFunnel
 
 NAMED: Final = 50  # devices of a stage
@@ -93,20 +93,17 @@ class _Lost(msgspec.Struct):
 
 
 class _Tally:
-    """One request over several nodes."""
+    """What requests of the same fates lose over several nodes."""
 
-    def __init__(self, course: Course, claim: str, holders: Holders) -> None:
-        self.course, self.claim = course, claim
-        self.nodes_enough = 0
+    def __init__(self, holders: Holders) -> None:
         self._holders = holders
         self._seen = 0
         self._lost: dict[tuple[Stage, str], _Lost] = {}
         self._named: Counter[Stage] = Counter()
         self._shared: dict[DeviceID, Fate] = {}
 
-    def add(self, course: Course, nodes: int, node: str) -> None:
-        self.nodes_enough += nodes if course.is_enough else 0
-        for fate in course.fates:
+    def add(self, fates: Fates, nodes: int, node: str) -> None:
+        for fate in fates:
             if fate.seen.is_local:
                 self._add(fate, nodes, node)
                 continue
@@ -130,20 +127,11 @@ class _Tally:
             named = LostDevice(driver=driver, pool=pool, device=device, node=node, claims=tuple(claims))
             lost.devices.append(named)
 
-    def told(self) -> RequestFunnel:
+    def stages(self) -> tuple[FunnelStage, ...]:
         for fate in self._shared.values():
             self._add(fate, 1, "")
         self._shared = {}
-        request = self.course.request
-        return RequestFunnel(
-            claim=self.claim,
-            request=request.full_name,
-            device_class=request.class_name,
-            mode=request.mode,
-            needed=None if request.mode == ALL else request.count,
-            nodes_enough=self.nodes_enough,
-            stages=tuple(self._stages()),
-        )
+        return tuple(self._stages())
 
     def _stages(self) -> Iterable[FunnelStage]:
         left = self._seen
@@ -170,12 +158,43 @@ def met_text(met: tuple[Met, ...]) -> str:
 
 def fold(funnels: Iterable[tuple[NodeFunnel, int]], holders: Holders) -> tuple[RequestFunnel, ...]:
     """The funnel of several nodes, each with the number of nodes that it stands for."""
-    tallies: dict[tuple[str, str], _Tally] = {}
+    found: dict[tuple[str, str], list[_OnNode]] = {}
     for funnel, nodes in funnels:
         for claim, courses in zip(funnel.claims, funnel.courses, strict=True):
             for course in courses:
                 key = (object_name(claim), course.request.full_name)
-                if key not in tallies:
-                    tallies[key] = _Tally(course, key[0], holders)
-                tallies[key].add(course, nodes, funnel.node.name)
-    return tuple(tally.told() for tally in tallies.values())
+                found.setdefault(key, []).append(_OnNode(course, nodes, funnel.node.name))
+    stages: dict[tuple[int, ...], tuple[FunnelStage, ...]] = {}
+    requests = []
+    for (claim_key, _), of in found.items():
+        same = tuple(id(one.course.fates) for one in of)
+        if same not in stages:
+            stages[same] = _stages(of, holders)
+        requests.append(_request(claim_key, of, stages[same]))
+    return tuple(requests)
+
+
+class _OnNode(NamedTuple):
+    course: Course
+    nodes: int
+    node: str
+
+
+def _stages(of: list[_OnNode], holders: Holders) -> tuple[FunnelStage, ...]:
+    tally = _Tally(holders)
+    for one in of:
+        tally.add(one.course.fates, one.nodes, one.node)
+    return tally.stages()
+
+
+def _request(claim: str, of: list[_OnNode], stages: tuple[FunnelStage, ...]) -> RequestFunnel:
+    request = of[0].course.request
+    return RequestFunnel(
+        claim=claim,
+        request=request.full_name,
+        device_class=request.class_name,
+        mode=request.mode,
+        needed=None if request.mode == ALL else request.count,
+        nodes_enough=sum(one.nodes for one in of if one.course.is_enough),
+        stages=stages,
+    )

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from dradash.kinds.deviceclaim import ALL, ResourceClaim
+from dradash.kinds.deviceclaim import ALL, MAX_FIRST_AVAILABLE, ResourceClaim
 from dradash.kinds.deviceclass import DeviceClass
 from dradash.kinds.node import Node
 from dradash.scheduling.structured import capacity
@@ -15,31 +15,40 @@ from dradash.scheduling.structured.constraintfates import Course, constrain
 from dradash.scheduling.structured.devices import AllocatedState, AllocationError
 from dradash.scheduling.structured.fates import Fate, Judge, Stage
 from dradash.scheduling.structured.inventory import Inventory
+from dradash.scheduling.structured.looks import CONSTRAINTS, LIGHT, REQUESTS, SHARED, Budget
 from dradash.scheduling.structured.requests import Request, requests_of
 from dradash.scheduling.structured.selection import Answers
 from dradash.scheduling.structured.sight import Sight, sight_of
 
-_STAGES: Final = tuple(Stage)
 _BEFORE_ALL: Final = (Stage.POOL, Stage.CLASS, Stage.REQUEST)
 
 
 class NodeFunnel(msgspec.Struct, frozen=True):
-    """courses: those of each claim, in the order of requests and their alternatives. error: nothing could be seen."""
+    """courses: those of each claim, in the order of requests and their alternatives. error: nothing could be seen.
+
+    left_out: requests, with their alternatives, that come behind these and were not looked at.
+    """
 
     node: Node
     claims: list[ResourceClaim]
     courses: list[list[Course]]
     sight: Sight | None = None
     error: str = ""
+    left_out: int = 0
+
+    @property
+    def told(self) -> int:
+        return sum(map(len, self.courses))
 
     def short(self) -> list[tuple[int, Course]]:
         """Place of the claim and, of each request that has too few devices, the alternative that lacks the fewest."""
-        found = []
+        found: list[tuple[int, Course]] = []
         for place, courses in enumerate(self.courses):
-            for group in dict.fromkeys(c.group for c in courses):
-                of = [c for c in courses if c.group == group]
-                if not any(c.is_enough for c in of):
-                    found.append((place, min(of, key=lacking)))
+            groups: dict[int, list[Course]] = {}
+            for course in courses:
+                groups.setdefault(course.group, []).append(course)
+            short = [of for of in groups.values() if not any(c.is_enough for c in of)]
+            found += [(place, min(of, key=lacking)) for of in short]
         return found
 
     @property
@@ -54,16 +63,12 @@ class NodeFunnel(msgspec.Struct, frozen=True):
     @property
     def reach(self) -> int:
         """How far the devices of the requests that have too few get: stages that the best of each passes, added up."""
-        return sum(max(map(_passed, course.fates), default=0) for _, course in self.short())
-
-
-def _passed(fate: Fate) -> int:
-    return len(_STAGES) if fate.lost is None else _STAGES.index(fate.lost)
+        return sum(course.fates.reach for _, course in self.short())
 
 
 def lacking(course: Course) -> int:
     """How many devices are missing, at least one where a request for all finds none."""
-    return 0 if course.is_enough else max(1, course.needed - len(course.left))
+    return 0 if course.is_enough else max(1, course.needed - course.fates.left)
 
 
 def node_funnel(
@@ -73,24 +78,56 @@ def node_funnel(
     classes: Mapping[str, DeviceClass],
     answers: Answers,
     unread: Mapping[str, str] = {},
+    budget: Budget | None = None,
 ) -> NodeFunnel:
-    """unread: classes that are malformed, with what is wrong with them."""
+    """unread: classes that are malformed, with what is wrong with them.
+
+    budget: the first request is looked at whatever is left of it.
+    """
     try:
         sight = sight_of(inventory, node)
     except AllocationError as wrong:
         return NodeFunnel(node, claims, [[] for _ in claims], error=str(wrong))
     taken = inventory.taken
     judge = Judge(sight, taken, answers, unread)
-    courses = []
+    spending = _Spending(judge, len(sight.devices), budget or Budget())
+    courses: list[list[Course]] = []
     for claim in claims:
         of_claim = []
         for group, given in enumerate(claim.spec.devices.requests):
-            for request in requests_of(given):
+            for request in spending.allowed(claim, requests_of(given)):
                 fates = judge.fates(request, classes.get(request.class_name))
                 of_claim.append(Course(request, group, _needed(request, fates, sight, taken), fates))
-        constrain(claim.spec.devices.constraints, of_claim)
+        constrain(claim.spec.devices.constraints[:CONSTRAINTS], of_claim)
         courses.append(of_claim)
-    return NodeFunnel(node, claims, courses, sight)
+    return NodeFunnel(node, claims, courses, sight, left_out=spending.left_out)
+
+
+class _Spending:
+    """How many requests a node's funnel has: the first ones, each with its alternatives."""
+
+    def __init__(self, judge: Judge, devices: int, budget: Budget) -> None:
+        self._judge, self._devices, self._budget = judge, devices, budget
+        self._told = self.left_out = 0
+
+    def allowed(self, claim: ResourceClaim, alternatives: list[Request]) -> list[Request]:
+        some = alternatives[:MAX_FIRST_AVAILABLE]
+        is_first = not self._told and not self.left_out
+        is_over = bool(self.left_out) or self._told + len(some) > REQUESTS
+        if is_over or not self._budget.spend(self._looks(claim, some), always=is_first):
+            some = []
+        self._told += len(some)
+        self.left_out += len(alternatives) - len(some)
+        return some
+
+    def _looks(self, claim: ResourceClaim, alternatives: list[Request]) -> int:
+        constraints = len(claim.spec.devices.constraints[:CONSTRAINTS])
+        looks = 0
+        for request in alternatives:
+            known = self._devices // SHARED if self._judge.knows(request) else self._devices
+            light = constraints + (request.mode == ALL)
+            looks += 1 + known + light * self._devices // LIGHT
+        return looks
 
 
 def _needed(request: Request, fates: list[Fate], sight: Sight, taken: AllocatedState) -> int:

@@ -35,6 +35,7 @@ from dradash.scheduling.structured.trial import (
 FREED: Final = 32  # devices among which those to free are looked for
 MORE: Final = 2  # than seem to be missing
 COMBINATIONS: Final = 16
+REQUESTS: Final = 16  # that are advised about, of those that have too few
 OF_A_KIND: Final = 3  # taints, selectors: the most frequent ones
 
 _FACTS: Final = ("devices", "class")  # nothing that could be tried
@@ -58,12 +59,14 @@ class Advice:
         first: list[Option] = []
         short = funnel.short()
         together = [] if short else [(i, c) for i, courses in enumerate(funnel.courses) for c in courses]
-        for place, course in short or together:
+        concerned = short or together
+        for place, course in concerned[:REQUESTS]:
             of_request = [o for kind in self._kinds(funnel, place, course) for o in kind]
             tried = [self._tried(funnel, option) for option in of_request]
             found += tried
             first += of_request[:1]
-        if len(first) > 1 and not any(h.verified for h in found) and self._help_together(funnel, first):
+        is_whole = len(concerned) <= REQUESTS and not funnel.left_out
+        if len(first) > 1 and is_whole and not any(h.verified for h in found) and self._help_together(funnel, first):
             return [replace(o.hint, verified=True) for o in first]
         if together:
             helps = {(h.kind, h.sentence): h for h in reversed(found) if h.verified}

@@ -23,6 +23,7 @@ from dradash.scheduling.structured.allocator import Allocator, SearchCut
 from dradash.scheduling.structured.conjuncts import without
 from dradash.scheduling.structured.devices import AllocatedState, AllocationError, DeviceID
 from dradash.scheduling.structured.inventory import Inventory
+from dradash.scheduling.structured.looks import ASKED, Budget, asking, steps
 from dradash.scheduling.structured.nodefunnel import NodeFunnel
 from dradash.scheduling.structured.pools import Pool, PoolID, built
 from dradash.scheduling.structured.requests import Request
@@ -60,6 +61,7 @@ class Trials:
         self, inventory: Inventory, classes: Mapping[str, DeviceClass], answers: Answers, most: int = TRIALS
     ) -> None:
         self.left = most
+        self._budget = Budget(ASKED)
         self.classes = classes
         self._answers = answers
         self._inventory = inventory
@@ -68,13 +70,17 @@ class Trials:
         """False also where no more trials are allowed."""
         if funnel.sight is None or self.left <= 0:
             return False
+        if not self._budget.spend(asking(funnel.claims, len(funnel.sight.devices))):
+            self.left = 0
+            return False
         self.left -= 1
         pools = [self._repaired(p, funnel) if p.id in change.repaired else p for p in funnel.sight.pools]
         changed = _Changed(pools, _without(self._inventory.taken, pools, change.freed))
         classes = self.classes if change.classes is None else change.classes
         claims = funnel.claims if change.claims is None else list(change.claims)
+        most = steps(STEPS, len(funnel.sight.devices))
         try:
-            return Allocator(changed, classes, STEPS, self._answers).allocate(funnel.node, claims) is not None
+            return Allocator(changed, classes, most, self._answers).allocate(funnel.node, claims) is not None
         except AllocationError:
             return False
         except SearchCut:

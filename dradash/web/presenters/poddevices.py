@@ -98,7 +98,7 @@ class AnswerRow(msgspec.Struct, frozen=True):
 
 
 class DevicesView(msgspec.Struct, frozen=True):
-    """nothing: why there is no funnel, "" if there is one. of: how many nodes it is about."""
+    """nothing: why there is no funnel, "" if there is one. of: on how many nodes. incomplete: what is not told."""
 
     nothing: str
     node: str = ""
@@ -110,6 +110,7 @@ class DevicesView(msgspec.Struct, frozen=True):
     hints: tuple[HintView, ...] = ()
     requests: tuple[RequestView, ...] = ()
     situations: tuple[NodesRow, ...] = ()
+    incomplete: str = ""
 
 
 def present(
@@ -140,6 +141,7 @@ def present(
             _request(i, r, report, selectors.get((r.claim, r.request), "")) for i, r in enumerate(report.requests)
         ),
         situations=tuple(_situation(s, query) for s in report.situations) if not node else (),
+        incomplete=_incomplete(report),
     )
 
 
@@ -148,6 +150,14 @@ def _of(report: DeviceReport) -> str:
         return f"on {report.node}"
     seen = f"looked at on {report.nodes_seen} of " if report.nodes_seen < report.nodes else "on "
     return f"{seen}{plural(report.nodes, 'node')}"
+
+
+def _incomplete(report: DeviceReport) -> str:
+    """ "" where everything is told, and where only some nodes were looked at, which `of` says."""
+    if not report.requests_left_out:
+        return ""
+    told = len(report.requests)
+    return f"The first {told} of {told + report.requests_left_out} requests are told: the rest was not looked at."
 
 
 def _answer(message: str, nodes: int, *, stops: bool) -> AnswerRow:

@@ -1,0 +1,28 @@
+"""Claims that ask for too much by their words alone: known without a look at any device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dradash.kinds.deviceclaim import ALL, MAX_RESULTS, ResourceClaim
+from dradash.scheduling.structured.advised import Hint
+from dradash.scheduling.structured.allocator import object_name
+from dradash.scheduling.structured.requests import requests_of
+
+
+def oversized(claims: Iterable[ResourceClaim]) -> tuple[Hint, ...]:
+    """A hint for each claim that asks for more devices than one may have, whatever node it is on.
+
+    Nothing where any of the claims asks for all devices: how many these are depends on the node.
+    """
+    found = []
+    for claim in claims:
+        requests = [requests_of(r) for r in claim.spec.devices.requests]
+        if any(r.mode == ALL for of in requests for r in of):
+            return ()
+        least = sum(min(r.count for r in of) for of in requests)
+        if least > MAX_RESULTS:
+            name = object_name(claim)
+            sentence = f"claim {name} asks for {least} devices, and a claim may have {MAX_RESULTS} at most"
+            found.append(Hint(kind="limit", sentence=sentence, claim=name, request="", node="", verified=False))
+    return tuple(found)
