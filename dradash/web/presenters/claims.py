@@ -104,7 +104,7 @@ class ClaimsView(msgspec.Struct, frozen=True):
     clear: str
 
 
-class Item(msgspec.Struct, frozen=True):
+class Item(msgspec.Struct, frozen=True, gc=False):  # thousands a page, in no cycle: nothing for the collector
     key: str
     claim: AnyClaim
     state: ClaimState
