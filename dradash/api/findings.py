@@ -18,7 +18,7 @@ from dradash.problems import NOT_FOUND, Refusal
 from dradash.reader.doctor import Report
 from dradash.reader.follower import Follower
 from dradash.reader.world import World
-from dradash.scheduling.doctor.finding import DEVICES, DRIVERS, OBJECTS_LISTED, POOLS, Finding, Severity, subject
+from dradash.scheduling.doctor.finding import NO_KINDS, OBJECTS_LISTED, Finding, Severity, subject
 from dradash.scheduling.doctor.finding import Ref as Object
 from dradash.scheduling.doctor.rules import RULES
 from dradash.store.model import ReadModel, StoreUnavailable
@@ -60,8 +60,7 @@ class FindingDetail(Shape, frozen=True):
 
 
 EXAMPLE: Final = "resourceclasses/gpu"
-_NO_KINDS: Final = (DRIVERS, POOLS, DEVICES)
-SUBJECTS: Final = (*KINDS, *_NO_KINDS)
+SUBJECTS: Final = (*KINDS, *NO_KINDS)
 _ORDER: Final = {severity: i for i, severity in enumerate(Severity)}
 _FILTERS: Final[dict[str, Callable[[Finding], str]]] = {
     "severity": lambda f: f.severity,
@@ -183,7 +182,7 @@ FINDINGS: Final = Listing(
 def _about() -> params.Param:
     def read(value: str) -> str:
         if len(value) > params.LONGEST or (value and subject(value) is None):
-            raise ValueError(f"KIND/KEY, such as {EXAMPLE} or pods/ml/train: a plural, {', '.join(_NO_KINDS)}")
+            raise ValueError(f"KIND/KEY, such as {EXAMPLE} or pods/ml/train: a plural, {', '.join(NO_KINDS)}")
         return value
 
     schema = {"type": "string", "maxLength": params.LONGEST, "pattern": rf"^(?:|(?:{'|'.join(SUBJECTS)})/[\s\S]+)$"}

@@ -16,6 +16,7 @@ OBJECTS_KEPT: Final = 5000  # of one finding; their pages show it
 DRIVERS: Final = "drivers"  # stands for a plural: a driver has no object, its key is its name
 POOLS: Final = "pools"  # the same: driver/pool
 DEVICES: Final = "devices"  # the same: driver/pool/device
+NO_KINDS: Final = (DRIVERS, POOLS, DEVICES)
 OBJECTS_LISTED: Final = 20  # on its own page and in the API
 
 
@@ -61,7 +62,7 @@ class Finding(msgspec.Struct, frozen=True):
 def subject(about: str) -> tuple[str, str] | None:
     """Kind (plural, DRIVERS, POOLS or DEVICES) and key out of "KIND/KEY"; None where it names none."""
     kind, _, key = about.partition("/")
-    return (kind, key) if key and (kind in KINDS or kind in (DRIVERS, POOLS, DEVICES)) else None
+    return (kind, key) if key and (kind in KINDS or kind in NO_KINDS) else None
 
 
 def finding_id(code: str, about: Ref, *identity: str) -> str:

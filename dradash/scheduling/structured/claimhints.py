@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from dradash.kinds.deviceclaim import ALL, MAX_RESULTS
+from dradash.scheduling.structured import claimsize
 from dradash.scheduling.structured.advised import Hint
 from dradash.scheduling.structured.allocator import object_name
 from dradash.scheduling.structured.constraintfates import Course
@@ -21,12 +22,8 @@ def over_limit(funnel: NodeFunnel, *, everywhere: bool) -> list[Hint]:
         least = _least(courses)
         if least <= MAX_RESULTS:
             continue
-        name, node = object_name(claim), ""
-        if any(c.request.mode == ALL for c in courses):
-            node = funnel.node.name  # elsewhere all may be fewer
-        sentence = f"claim {name} asks for {least} devices{f' on {node}' if node and everywhere else ''}"
-        sentence += f", and a claim may have {MAX_RESULTS} at most"
-        hints.append(Hint(kind="limit", sentence=sentence, claim=name, request="", node=node, verified=False))
+        is_all = any(c.request.mode == ALL for c in courses)  # elsewhere all may be fewer
+        hints.append(claimsize.over_limit(claim, least, funnel.node.name if is_all else "", named=everywhere))
     return hints
 
 

@@ -22,7 +22,12 @@ def oversized(claims: Iterable[ResourceClaim]) -> tuple[Hint, ...]:
             return ()
         least = sum(min(r.count for r in of) for of in requests)
         if least > MAX_RESULTS:
-            name = object_name(claim)
-            sentence = f"claim {name} asks for {least} devices, and a claim may have {MAX_RESULTS} at most"
-            found.append(Hint(kind="limit", sentence=sentence, claim=name, request="", node="", verified=False))
+            found.append(over_limit(claim, least))
     return tuple(found)
+
+
+def over_limit(claim: ResourceClaim, least: int, node: str = "", *, named: bool = False) -> Hint:
+    """least: devices that it asks for at least. node: on which, "" where it is the same on all; named: say so."""
+    name, where = object_name(claim), f" on {node}" if node and named else ""
+    sentence = f"claim {name} asks for {least} devices{where}, and a claim may have {MAX_RESULTS} at most"
+    return Hint(kind="limit", sentence=sentence, claim=name, request="", node=node, verified=False)

@@ -169,19 +169,18 @@ class Page(abc.ABC):
         with here.follower.world() as live:
             banner = status.present(freshness, live.sync, settings.DRADASH.cluster)
             malformed = status.malformed(live)
-        present = banner
-        bar = Part("freshness", "_freshness.html", present)
+        bar = Part("freshness", "_freshness.html", banner)
         if freshness.state == "loading":
             return Shown("Loading", (bar, Part("page", "_loading.html", banner)), 503)
         now = time.time()
         self._take_the_start()
-        if self.at is not None and self.at <= now:
-            compared = self.compared_with is not None
+        past = self.at if self.at is not None and self.at <= now else None
+        if past is not None:
             banner, malformed = self._then(banner, freshness)
-            bar = Part("freshness", "_past.html", timetravel.past_bar(self.at, self.query, now, banner, compared))
         title, parts, code = self._parts_at(now)
-        if any(part.template == NO_MOMENT for part in parts):
-            bar = Part("freshness", "_freshness.html", present)
+        if past is not None and all(part.template != NO_MOMENT for part in parts):
+            compared = self.compared_with is not None
+            bar = Part("freshness", "_past.html", timetravel.past_bar(past, self.query, now, banner, compared))
         kinds: dict[str, Mapping[str, Any]] = {
             "unknown": {kind.kind: kind for kind in banner.missed},
             "absent": {kind.kind: kind for kind in banner.absent},
