@@ -176,6 +176,15 @@ def test_a_negotiation_without_history_still_shows_its_state() -> None:
     assert told.rules == (), "the finding on the page says it already"
 
 
+def test_of_a_long_negotiation_the_newest_rounds_are_shown_and_the_others_counted() -> None:
+    states = [entry(float(i), build.context(POD, potential=[f"node-{i}"])) for i in range(1, pod.ROUNDS + 3)]
+    view = shown(World(POD), pod.PodHistory(contexts=states))
+    assert [r.number for r in view.negotiation.rounds] == list(range(3, pod.ROUNDS + 3))
+    assert view.earlier_rounds == 2
+    short = shown(World(POD), pod.PodHistory(contexts=states[: pod.ROUNDS]))
+    assert (len(short.negotiation.rounds), short.earlier_rounds) == (pod.ROUNDS, 0)
+
+
 # --- claim -----------------------------------------------------------------------------------------------------------
 
 

@@ -34,6 +34,8 @@ from dradash.web.presenters.words import SHOWN, Actor, Chip, actor, claim_chip, 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 EVENTS: Final = 20
 CLAUSES: Final = 50
+# Newest ones: the conversation in lanes has more. All that are kept were 78 kB, sent anew with each word of a driver.
+ROUNDS: Final = 5
 
 
 class EventRow(msgspec.Struct, frozen=True):
@@ -99,7 +101,9 @@ class PodView(msgspec.Struct, frozen=True):
     nodes: node_groups.NodesView
     claims: tuple[ClaimCard, ...]  # the first ones ...
     unlisted: int  # ... and how many more
-    negotiation: Negotiation
+    negotiation: Negotiation  # the newest rounds, and ...
+    earlier_rounds: int  # ... how many more
+    earlier_rounds: int  # than those newest ones
     more_awaited: int  # than are listed
     rules: tuple[str, ...]  # broken in the negotiation
     has_context: bool
@@ -222,7 +226,8 @@ def present(
         nodes=node_groups.present(verdict, sets, names),
         claims=facts.claims,
         unlisted=max(0, len(pod.spec.resource_claims) - CARDS),
-        negotiation=bounded(negotiation),
+        negotiation=bounded(negotiation, ROUNDS),
+        earlier_rounds=max(0, len(negotiation.rounds) - ROUNDS),
         more_awaited=max(0, len(negotiation.awaited) - SHOWN),
         rules=few([r.text for r in facts.rules if facts.context and id_of(r, facts.context) not in told]),
         has_context=facts.context is not None,

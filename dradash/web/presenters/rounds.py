@@ -14,8 +14,9 @@ TURNS: Final = 60  # of one round: each of a pod's claims may make several
 NODES: Final = 200  # of one turn
 
 
-def bounded(negotiation: Negotiation) -> Negotiation:
-    rounds = tuple(_round(r) for r in negotiation.rounds)
+def bounded(negotiation: Negotiation, newest: int | None = None) -> Negotiation:
+    """newest: so many rounds of it; None: all."""
+    rounds = tuple(_round(r) for r in negotiation.rounds[-newest if newest else 0 :])
     return msgspec.structs.replace(negotiation, rounds=rounds, awaited=negotiation.awaited[:SHOWN])
 
 
