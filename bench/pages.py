@@ -3,11 +3,11 @@
     python bench/pages.py [--nodes N] [--claims N] [--pods N] [--requests N] [--no-browser]
 
 Prints one JSON object. 5,000 nodes, 10,000 claims and 1,000 pending pods are in a memory model that the real judge has
-judged; something changes before each request, so that nothing is answered from the cache. pages: server time in ms,
-from the request to the whole answer, with every middleware (cpu_p95: without waiting for a busy machine); bytes as they
-travel. click: Chromium has a page open of a
-real server in this process while 200 changes a second are applied; ms from a mouse click until the next frame after its
-handler, and the longest time that the page was busy.
+judged; something changes before each request, and no row is left from the one before, so that nothing is answered from
+what was rendered already. pages: server time in ms, from the request to the whole answer, with every middleware
+(cpu_p95: without waiting for a busy machine); bytes as they travel. click: Chromium has a page open of a real server in
+this process while 200 changes a second are applied; ms from a mouse click until the next frame after its handler, and
+the longest time that the page was busy.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from playwright.sync_api import sync_playwright
 from dradash.pipeline.judge import Judge
 from dradash.reader import current
 from dradash.store.model import DuePod
+from dradash.web.fragments import Renderer
 from tests import build
 from tests.browser.conftest import FLAGS, _Server, find_chromium
 from tests.pages import PageLine, served
@@ -165,6 +166,7 @@ def server_times(scene: Scene, requests: int) -> dict[str, dict[str, float]]:
         for _ in range(requests + 1):
             changes.one()
             scene.look()
+            current.get().part(Renderer).forget()
             started, busy = time.perf_counter(), time.process_time()
             response = client.get(path, headers={"Accept-Encoding": "gzip"})
             taken.append(1000 * (time.perf_counter() - started))

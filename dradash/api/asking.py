@@ -11,6 +11,7 @@ import msgspec
 
 from dradash.kinds.registry import KINDS, MalformedObject, read_object
 from dradash.problems import NO_SUCH_MOMENT, NOT_FOUND, Refusal
+from dradash.reader.claimtable import ClaimTable
 from dradash.reader.current import Current
 from dradash.reader.doctor import Report
 from dradash.reader.moment import show
@@ -75,6 +76,10 @@ class Ask:
     def tallies(self, world: World) -> Tallies:
         """Ask inside `world()`."""
         return self.here.follower.observations.tallies if self.at is None else Tallies.of(world)
+
+    def claims(self, world: World) -> ClaimTable:
+        """Ask inside `world()`."""
+        return self.here.claims(world, self.at)
 
     def refusals_of(self, node: str) -> int:
         """By drivers, as far as this process saw; of the past it is not told. Ask inside `world()`."""

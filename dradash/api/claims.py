@@ -15,6 +15,7 @@ from dradash.api.findings import FindingRow, about
 from dradash.api.schemas import Json, Ref, Shape, page, ref, time_of, url
 from dradash.kinds import deviceclaim
 from dradash.reader.before import world_before
+from dradash.reader.claimtable import ClaimEntry, entry_of
 from dradash.reader.current import HISTORY_ENTRIES
 from dradash.reader.histories import claim_life
 from dradash.reader.world import World
@@ -23,13 +24,10 @@ from dradash.scheduling.claimfacts import (
     AnyClaim,
     available_on,
     claims_of,
-    class_names_of,
     classes_of,
-    drivers_in_charge,
     flags_of,
     is_allocated,
     is_shareable,
-    state_of,
 )
 from dradash.scheduling.classic.claimstate import ClaimState
 from dradash.scheduling.classic.turns import Turn
@@ -122,27 +120,17 @@ class ClaimDetail(Shape, frozen=True):
     object: Json
 
 
-class Item(msgspec.Struct, frozen=True):
-    key: str
-    claim: AnyClaim
-    state: ClaimState
-    classes: tuple[str, ...]
-    drivers: tuple[str, ...]
-
-    @classmethod
-    def of(cls, key: str, claim: AnyClaim, cluster: Cluster) -> Item:
-        return cls(key, claim, state_of(claim), class_names_of(claim), drivers_in_charge(claim, cluster))
-
-
-def items(ask: Ask, world: World, keys: Iterable[str] | None) -> Iterator[Item]:
+def items(ask: Ask, world: World, keys: Iterable[str] | None) -> Iterator[ClaimEntry]:
     claims = claims_of(world.cluster)
-    for key in claims if keys is None else [k for k in keys if k in claims]:
-        item = Item.of(key, claims[key], world.cluster)
-        if _matches(item, ask):
-            yield item
+    found = (
+        ask.claims(world).entries()
+        if keys is None
+        else (entry_of(k, claims[k], world.cluster) for k in keys if k in claims)
+    )
+    return (item for item in found if _matches(item, ask))
 
 
-def _matches(item: Item, ask: Ask) -> bool:
+def _matches(item: ClaimEntry, ask: Ask) -> bool:
     given = ask.params
     have = (
         ("namespace", (item.claim.namespace,)),
@@ -171,7 +159,7 @@ def _place(claim: AnyClaim, cluster: Cluster) -> Place | None:
     return Place(everywhere=False, count=count, nodes=tuple(names), error=None)
 
 
-def row_of(item: Item, world: World) -> ClaimRow:
+def row_of(item: ClaimEntry, world: World) -> ClaimRow:
     claim, cluster = item.claim, world.cluster
     return ClaimRow(
         namespace=claim.namespace,
@@ -259,8 +247,8 @@ def _life(entries: Sequence[Any], driver: str) -> tuple[TurnBody, ...]:
     return tuple(turn(t) for t in reversed(claim_life(entries, driver)))
 
 
-def _as_in(world: World, key: str, claim: AnyClaim) -> tuple[Item, ClaimRow, list[str], tuple[ChosenDevice, ...]]:
-    item = Item.of(key, claim, world.cluster)
+def _as_in(world: World, key: str, claim: AnyClaim) -> tuple[ClaimEntry, ClaimRow, list[str], tuple[ChosenDevice, ...]]:
+    item = entry_of(key, claim, world.cluster)
     chosen = devices(claim, world.cluster) if isinstance(claim, deviceclaim.ResourceClaim) else ()
     return item, row_of(item, world), sorted(world.cluster.pods_by_claim.members(key)), chosen
 

@@ -13,6 +13,7 @@ from typing import Any, Final, Generic, TypeVar
 from django.conf import settings
 from django.utils.module_loading import import_string
 
+from dradash.reader.claimtable import ClaimTable
 from dradash.reader.doctor import Doctor, Report
 from dradash.reader.follower import CHANGES_READ, Follower, Wake
 from dradash.reader.nodeseries import NodeSample, rewound, samples
@@ -20,6 +21,7 @@ from dradash.reader.nodesets import NodeSets
 from dradash.reader.trails import KEPT as MARKS
 from dradash.reader.trails import WINDOW, Course, M, marks_of
 from dradash.reader.waits import PastWaits, Since, past_waits
+from dradash.reader.world import World
 from dradash.scheduling.verdict import Verdict
 from dradash.store.model import HistoryEntry, ReadModel, StoreUnavailable
 from dradash.store.past import Past
@@ -167,6 +169,10 @@ class Current:
     def waits(self, at: float | None) -> Since:
         """Since when somebody must move, now (ask inside `follower.world()`) or in the past. Raises as `past`."""
         return self.follower.observations.waits if at is None else self.past_waits.get(self.past(at))
+
+    def claims(self, world: World, at: float | None) -> ClaimTable:
+        """Of the world of now, or of that past one; ask while it is held."""
+        return self.follower.observations.claims if at is None else ClaimTable.of(world)
 
     def findings(self, at: float | None) -> Report:
         """What the doctor finds, now or at a past moment. Raises BeforeHistory and StoreUnavailable."""

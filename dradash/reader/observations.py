@@ -16,6 +16,7 @@ from dradash.kinds.claim import ResourceClaim
 from dradash.kinds.registry import MalformedObject, decode
 from dradash.kinds.resourceslice import ResourceSlice
 from dradash.kinds.schedulingcontext import PodSchedulingContext
+from dradash.reader.claimtable import ClaimTable
 from dradash.reader.driverstats import DriverStats
 from dradash.reader.entries import claims_by_entry, entry_of
 from dradash.reader.nodeseries import LOOKED_BACK, NodeSeries
@@ -59,11 +60,13 @@ class Observations:
         self._refused_late: deque[tuple[int, frozenset[str]]] = deque(maxlen=REFUSED_LATE)
         self._trails = _no_trails()
         self.tallies = Tallies()
+        self.claims = ClaimTable()
         self.on_response: Callable[[str, float], None] = lambda _driver, _seconds: None  # driver, how long it took
 
     def feed(self, applied: Applied, cluster: Cluster) -> None:
         change = applied.change
         self.tallies.feed(change.kind, change.key, applied.old, applied.new)
+        self.claims.feed(change.kind, change.key, cluster)
         self.waits.feed(change.kind, change.key, change.at, applied.old, applied.new, cluster)
         if change.kind in self._trails:
             self._trails[change.kind].feed(change.at, change.key, applied.new)
@@ -126,6 +129,7 @@ class Observations:
         self.drivers, self.waits, self._trails = DriverStats(now), Waits(), _no_trails()
         self._unsettled = Unsettled()
         self.tallies = Tallies.of(world)
+        self.claims = ClaimTable.of(world)
         history = cache(history)  # both begin with much the same ones
         self.waits.restart(world, history)
         cluster = world.cluster

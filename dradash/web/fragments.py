@@ -16,7 +16,9 @@ from django.template.loader import render_to_string
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
+from dradash.web import rows as table_rows
 from dradash.web.carry import carry
+from dradash.web.rows import Row, RowRenderer
 
 KEPT: Final = 128  # fragments; the largest, a grid of 5,000 nodes, is 400 kB
 MAX_AGE: Final = 3.0  # seconds that a fragment is shown again: the ages in it grow meanwhile
@@ -26,13 +28,6 @@ ALWAYS_SENT: Final = "freshness"  # the first message tells the page that it is 
 _ROWS: Final = "<rows>"  # which no text of a template can hold: it would be escaped
 # What a <time> says grows with every look at it; the script of the page counts on by itself.
 _AGE: Final = re.compile(r"(<time [^>]*>)[^<]*")
-
-
-class Row(msgspec.Struct, frozen=True):
-    """A table row that is sent on its own when it alone has changed. The template renders its cells."""
-
-    id: str
-    data: Any
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -105,17 +100,20 @@ class Page(Protocol):
 # --- rendering -------------------------------------------------------------------------------------------------------
 
 
-def render(page: Page) -> Fragment:
+def render(page: Page, rendered: RowRenderer) -> Fragment:
     shown = page.show()
-    return Fragment(shown.title, shown.status, tuple(_block(p, shown) for p in shown.parts))
+    return Fragment(shown.title, shown.status, tuple(_block(p, shown, rendered) for p in shown.parts))
 
 
-def _block(part: Part, shown: Shown) -> Block:
+def _block(part: Part, shown: Shown, rendered: RowRenderer) -> Block:
     carried = shown.carried
     moment = None if part.id == ALWAYS_SENT else shown.at  # how old the past is, goes on growing
-    rows: dict[str, str] = {
-        r.id: carry(render_to_string(part.row_template, {"row": r.data, "moment": moment}), carried) for r in part.rows
-    }
+    if not part.rows:
+        rows = {}
+    elif moment is None:
+        rows = rendered.html(part.row_template, part.rows, carried)
+    else:
+        rows = table_rows.render(part.row_template, part.rows, carried, moment)
     known = {"view": part.data, "moment": moment, **shown.kinds}
     context = known | {"rows": mark_safe(_ROWS)}  # noqa: S308 - a constant
     shell = carry(render_to_string(part.template, context), carried)
@@ -197,6 +195,7 @@ class Renderer:
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="render")
         # A past of a large cluster takes a while to rebuild: live pages do not wait for it.
         self._past_pool = ThreadPoolExecutor(1, thread_name_prefix="past")
+        self._rows = RowRenderer(clock)
         self._lock = threading.Lock()
         self._known: OrderedDict[tuple[str, Sequence[Any]], tuple[float, Future[Fragment]]] = OrderedDict()
         self.rendered = 0
@@ -209,13 +208,19 @@ class Renderer:
             known = self._known.get(key)
             if known and now - known[0] < MAX_AGE and not _failed(known[1]):
                 return known[1]
-            future = (self._past_pool if page.looks_back else self._pool).submit(render, page)
+            future = (self._past_pool if page.looks_back else self._pool).submit(render, page, self._rows)
             self.rendered += 1
             self._known[key] = (now, future)
             self._known.move_to_end(key)
             while len(self._known) > KEPT:
                 self._known.popitem(last=False)
         return future
+
+    def forget(self) -> None:
+        """The next page is rendered whole, whoever asks."""
+        with self._lock:
+            self._known.clear()
+            self._rows = RowRenderer(self._clock)
 
 
 def _failed(future: Future[Fragment]) -> bool:

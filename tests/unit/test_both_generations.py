@@ -9,6 +9,7 @@ from django.test import Client
 
 from dradash.metrics import tally
 from dradash.reader import current, series, topics
+from dradash.reader.claimtable import ClaimTable
 from dradash.reader.histories import claim_life
 from dradash.reader.moment import show
 from dradash.reader.observations import Observations
@@ -69,7 +70,7 @@ WORLD = World(*OBJECTS)
 
 
 def shown(**params: str) -> dict[str, claims.ClaimRow]:
-    return {r.name: r for r in claims.present(WORLD, Query.of(params, claims.PARAMS)).rows}
+    return {r.name: r for r in claims.present(WORLD, Query.of(params, claims.PARAMS), ClaimTable.of(WORLD)).rows}
 
 
 def test_the_list_has_the_claims_of_both_generations_with_their_classes_and_drivers() -> None:

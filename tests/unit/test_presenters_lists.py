@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from dradash.reader.claimtable import ClaimTable
 from dradash.scheduling.classic.claimstate import MISSING, UNREADABLE, ClaimState
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.status import Code
@@ -117,11 +118,11 @@ def test_equal_values_keep_one_order_in_both_directions() -> None:
 
 def test_pages_hold_a_hundred_rows_and_keep_the_filters() -> None:
     world = World(*(build.claim(f"claim-{i:03}", "ns") for i in range(250)))
-    view = claims.present(world, query(claims.PARAMS, ns="ns", page="2"))
+    view = claims.present(world, query(claims.PARAMS, ns="ns", page="2"), ClaimTable.of(world))
     assert (view.pager.first, view.pager.last, view.pager.total, view.pager.pages) == (101, 200, 250, 3)
     assert view.rows[0].name == "claim-100"
     assert view.pager.next == "?ns=ns&page=3"
-    assert claims.present(world, query(claims.PARAMS, ns="ns", page="3")).pager.next == ""
+    assert claims.present(world, query(claims.PARAMS, ns="ns", page="3"), ClaimTable.of(world)).pager.next == ""
 
 
 def test_another_order_starts_on_the_first_page() -> None:
@@ -158,7 +159,7 @@ CLAIMS = World(
     build.claim("leaked", allocation=build.allocation("node-0"), reserved_for=[build.pod("ghost")]),
     build.claim("lost", resource_class="absent"),
 )
-ROWS = {r.name: r for r in claims.present(CLAIMS, query(claims.PARAMS)).rows}
+ROWS = {r.name: r for r in claims.present(CLAIMS, query(claims.PARAMS), ClaimTable.of(CLAIMS)).rows}
 
 
 def test_a_claim_says_where_it_is_available() -> None:
@@ -185,7 +186,7 @@ def test_a_reservation_for_a_pod_that_is_not_there_is_marked() -> None:
 
 def test_claims_are_filtered_by_state_class_and_driver() -> None:
     def shown(**params: str) -> set[str]:
-        return {r.name for r in claims.present(CLAIMS, query(claims.PARAMS, **params)).rows}
+        return {r.name for r in claims.present(CLAIMS, query(claims.PARAMS, **params), ClaimTable.of(CLAIMS)).rows}
 
     assert shown(state="Reserved") == {"held", "leaked"}
     assert shown(**{"class": "absent"}) == {"lost"}

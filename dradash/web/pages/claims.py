@@ -7,10 +7,11 @@ from typing import Final
 from dradash.reader import current, topics
 from dradash.reader.before import world_before
 from dradash.reader.trails import CLAIM, marks_of
-from dradash.web.fragments import Part, Row
+from dradash.web.fragments import Part
 from dradash.web.pages.base import Page
 from dradash.web.pages.findings import ExaminedPage
 from dradash.web.presenters import claim, claims, lines
+from dradash.web.rows import Row
 
 
 class ClaimsPage(Page):
@@ -23,7 +24,7 @@ class ClaimsPage(Page):
 
     def parts(self) -> tuple[str, list[Part], int]:
         with self.world() as world:
-            view = claims.present(world, self.query)
+            view = claims.present(world, self.query, current.get().claims(world, self.at))
         trails = current.get().trails(CLAIM, [r.key for r in view.rows], self.at)
         view = claims.with_trails(view, trails, self.now())
         rows = tuple(Row(r.id, r) for r in view.rows)

@@ -8,12 +8,13 @@ from dradash.reader import current, topics
 from dradash.reader.series import Sample
 from dradash.scheduling.doctor.finding import DRIVERS
 from dradash.store.model import HistoryEntry
-from dradash.web.fragments import Part, Row
+from dradash.web.fragments import Part
 from dradash.web.pages.base import Page
 from dradash.web.pages.findings import ExaminedPage, ShowsFindings
 from dradash.web.presenters import classes, drivers
 from dradash.web.presenters.overview import is_known
 from dradash.web.presenters.status import is_expected
+from dradash.web.rows import Row
 
 
 class ClassesPage(Page):

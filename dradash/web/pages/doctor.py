@@ -7,9 +7,10 @@ from django.conf import settings
 from dradash.reader import current, topics
 from dradash.scheduling.doctor.finding import code_of, subject
 from dradash.scheduling.doctor.rules import RULES
-from dradash.web.fragments import Part, Row
+from dradash.web.fragments import Part
 from dradash.web.pages.findings import ShowsFindings
 from dradash.web.presenters import doctor
+from dradash.web.rows import Row
 
 
 class DoctorPage(ShowsFindings):

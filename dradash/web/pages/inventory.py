@@ -16,11 +16,12 @@ from dradash.scheduling.doctor.finding import DEVICES, POOLS
 from dradash.scheduling.structured.devices import DeviceID
 from dradash.scheduling.structured.pools import PoolID
 from dradash.store.model import HistoryEntry
-from dradash.web.fragments import Part, Row
+from dradash.web.fragments import Part
 from dradash.web.pages.base import Page
 from dradash.web.pages.findings import ExaminedPage, ShowsFindings
 from dradash.web.presenters import deviceclasses, ledger, pools, slices, status
 from dradash.web.presenters.inventory import Gone
+from dradash.web.rows import Row
 
 JUST_BEFORE: Final = 0.001  # seconds: what moments in addresses are exact to
 

@@ -8,10 +8,11 @@ from dradash.reader import current, topics
 from dradash.reader.before import negotiated_until, world_before
 from dradash.reader.trails import TALK, marks_of
 from dradash.store.model import VERDICTS, HistoryEntry
-from dradash.web.fragments import Part, Row
+from dradash.web.fragments import Part
 from dradash.web.pages.base import Page, about_pod
 from dradash.web.pages.findings import ExaminedPage
 from dradash.web.presenters import lines, negotiation, negotiations
+from dradash.web.rows import Row
 
 
 class NegotiationsPage(Page):

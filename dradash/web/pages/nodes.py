@@ -7,10 +7,11 @@ from typing import Final
 from dradash.reader import current, topics
 from dradash.reader.nodeseries import marks_of
 from dradash.store.model import HistoryEntry
-from dradash.web.fragments import Part, Row
+from dradash.web.fragments import Part
 from dradash.web.pages.base import Page
 from dradash.web.pages.findings import ExaminedPage
 from dradash.web.presenters import inventory, lines, node, nodelist
+from dradash.web.rows import Row
 
 
 class NodeListPage(Page):

@@ -15,10 +15,11 @@ from dradash.reader.trails import VERDICT
 from dradash.scheduling.claimfacts import AnyClaim
 from dradash.scheduling.generation import Generation
 from dradash.store.model import VERDICTS, HistoryEntry
-from dradash.web.fragments import Fragment, Part, Row, element
+from dradash.web.fragments import Fragment, Part, element
 from dradash.web.pages.base import Page, about_pod
 from dradash.web.pages.findings import ExaminedPage
 from dradash.web.presenters import nodegrid, nodes, pod, poddevices, pods
+from dradash.web.rows import Row
 
 
 class PodsPage(Page):

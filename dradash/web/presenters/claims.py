@@ -10,19 +10,16 @@ import msgspec
 
 from dradash.kinds import deviceclaim
 from dradash.kinds.meta import ObjectMeta
+from dradash.reader.claimtable import ClaimEntry, ClaimTable
 from dradash.reader.trails import ClaimMark
 from dradash.reader.world import World
 from dradash.scheduling.claimfacts import (
     AnyClaim,
     available_on,
-    claims_of,
-    class_names_of,
     classes_of,
-    drivers_in_charge,
     flags_of,
     is_allocated,
     is_shareable,
-    state_of,
 )
 from dradash.scheduling.classic.claimstate import ClaimState
 from dradash.scheduling.cluster import Cluster
@@ -84,6 +81,10 @@ class ClaimRow(msgspec.Struct, frozen=True):
     chosen_later: bool = False  # which drivers serve it: the scheduler chooses devices
     trail: Strip | None = None
 
+    @property
+    def first_class(self) -> str:
+        return self.classes[0].name if self.classes else ""
+
 
 class ClaimFilters(msgspec.Struct, frozen=True):
     namespaces: tuple[Option, ...]
@@ -102,14 +103,6 @@ class ClaimsView(msgspec.Struct, frozen=True):
     pager: Pager
     known: int
     clear: str
-
-
-class Item(msgspec.Struct, frozen=True, gc=False):  # thousands a page, in no cycle: nothing for the collector
-    key: str
-    claim: AnyClaim
-    state: ClaimState
-    classes: tuple[str, ...]
-    drivers: tuple[str, ...]
 
 
 _ORDER: Final = {s: i for i, s in enumerate(ClaimState)}
@@ -156,11 +149,10 @@ def owner_of(meta: ObjectMeta) -> Owner | None:
     return Owner(ref.kind, ref.name, pod_href(f"{meta.namespace}/{ref.name}") if ref.kind == "Pod" else "")
 
 
-def present(world: World, query: Query) -> ClaimsView:
+def present(world: World, query: Query, table: ClaimTable) -> ClaimsView:
+    """table: of the world."""
     cluster = world.cluster
-    items = [
-        Item(k, c, state_of(c), class_names_of(c), drivers_in_charge(c, cluster)) for k, c in claims_of(cluster).items()
-    ]
+    items = list(table.entries())
     matching = _matching(items, query)
     shown, pager = page_of(sorted_by(matching, query, SORTINGS, lambda i: i.key), query)
     heads = dict(zip((s.name for s in SORTINGS), columns(query, SORTINGS), strict=True))
@@ -181,7 +173,7 @@ def present(world: World, query: Query) -> ClaimsView:
     )
 
 
-_VALUES: Final[dict[str, Callable[[Item], tuple[str, ...]]]] = {
+_VALUES: Final[dict[str, Callable[[ClaimEntry], tuple[str, ...]]]] = {
     "ns": lambda i: (i.claim.namespace,),
     "state": lambda i: (i.state,),
     "class": lambda i: i.classes,
@@ -189,7 +181,7 @@ _VALUES: Final[dict[str, Callable[[Item], tuple[str, ...]]]] = {
 }
 
 
-def _matching(items: list[Item], query: Query, without: str = "") -> list[Item]:
+def _matching(items: list[ClaimEntry], query: Query, without: str = "") -> list[ClaimEntry]:
     """One pass for each filter that is set, over what the ones before have left; `without`: a filter not applied."""
     for name, value in query.params:
         if name in _VALUES and name != without:
@@ -200,12 +192,12 @@ def _matching(items: list[Item], query: Query, without: str = "") -> list[Item]:
     return items
 
 
-def _alike(items: Iterable[Item]) -> Counter[tuple[str, ClaimState, tuple[str, ...], tuple[str, ...]]]:
+def _alike(items: Iterable[ClaimEntry]) -> Counter[tuple[str, ClaimState, tuple[str, ...], tuple[str, ...]]]:
     """Many claims have the same in all filters: counted once, however many filters there are."""
     return Counter((i.claim.namespace, i.state, i.classes, i.drivers) for i in items)
 
 
-def _filters(items: list[Item], matching: list[Item], query: Query) -> ClaimFilters:
+def _filters(items: list[ClaimEntry], matching: list[ClaimEntry], query: Query) -> ClaimFilters:
     labels = {state: chip.text for state, chip in CLAIM_STATES.items()}
     alike = _alike(matching)
 
@@ -228,7 +220,7 @@ def _filters(items: list[Item], matching: list[Item], query: Query) -> ClaimFilt
     )
 
 
-def _row(item: Item, cluster: Cluster) -> ClaimRow:
+def _row(item: ClaimEntry, cluster: Cluster) -> ClaimRow:
     claim = item.claim
     return ClaimRow(
         id=row_id("claim", item.key),

@@ -103,7 +103,6 @@ class PodView(msgspec.Struct, frozen=True):
     unlisted: int  # ... and how many more
     negotiation: Negotiation  # the newest rounds, and ...
     earlier_rounds: int  # ... how many more
-    earlier_rounds: int  # than those newest ones
     more_awaited: int  # than are listed
     rules: tuple[str, ...]  # broken in the negotiation
     has_context: bool
