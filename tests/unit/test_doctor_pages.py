@@ -551,3 +551,19 @@ def test_a_pod_that_was_given_a_node_past_the_scheduler_is_not_told_as_done(scen
     assert "Must act next admin Let the scheduler place it" in text
     assert "The scheduler was never asked" in text
     assert "Successfully assigned" not in text.partition("The doctor says")[0]
+
+
+def test_the_list_of_pods_leads_to_those_that_were_placed_without_the_scheduler(scene: Scene) -> None:
+    placed = build.pod("placed", "ml", claims={"gpu": "free"}, node="node-0")
+    scene.put(placed, build.claim("free", "ml"), build.pod("other", "web"))
+    scene.now = LATER
+    scene.look()
+    only(scene, "scheduler-bypassed")
+    where = "/doctor?code=scheduler-bypassed"
+    assert f'<a href="{where}">1 pod</a> not listed here' in get("/pods")
+    assert f'<a href="{where}&amp;ns=ml">1 pod</a> not listed here' in get("/pods?ns=ml")
+    assert "not listed here" not in get("/pods?ns=web")
+    bound = get("/pods?outcome=Bound")
+    assert "not listed here" not in bound
+    assert "/ns/ml/pods/placed" in bound
+    assert "placed" in get(where)

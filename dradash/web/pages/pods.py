@@ -16,23 +16,24 @@ from dradash.scheduling.claimfacts import AnyClaim
 from dradash.scheduling.generation import Generation
 from dradash.store.model import VERDICTS, HistoryEntry
 from dradash.web.fragments import Fragment, Part, element
-from dradash.web.pages.base import Page, about_pod
-from dradash.web.pages.findings import ExaminedPage
+from dradash.web.pages.base import about_pod
+from dradash.web.pages.findings import ExaminedPage, ShowsFindings
 from dradash.web.presenters import nodegrid, nodes, pod, poddevices, pods
 from dradash.web.rows import Row
 
 
-class PodsPage(Page):
+class PodsPage(ShowsFindings):
     template = "pods/page.html"
     params = pods.PARAMS
     section = "pods"
 
     def topics(self) -> frozenset[str]:
-        return frozenset({topics.PODS})
+        return frozenset({topics.PODS, topics.DOCTOR})
 
     def parts(self) -> tuple[str, list[Part], int]:
+        bypassed = [f for f in current.get().findings(self.at).findings if f.code == pods.BYPASSED]
         with self.world() as world:
-            view = pods.present(world, self.query)
+            view = pods.present(world, self.query, bypassed)
         trails = current.get().trails(VERDICT, [r.key for r in view.rows], self.at)
         view = pods.with_trails(view, trails, self.now())
         rows = tuple(Row(r.id, r) for r in view.rows)
@@ -115,7 +116,7 @@ class PodPage(ExaminedPage):
         )
         sets = here.node_sets.get(nodes.digests(pod.verdict_of(facts, history)))
         found = self.about("pods", key)
-        bypassed = next((f for f in found if f.code == "scheduler-bypassed"), None)
+        bypassed = next((f for f in found if f.code == pods.BYPASSED), None)
         return pod.present(facts, history, sets, names, frozenset(f.id for f in found), bypassed)
 
     def _facts(self, last: HistoryEntry | None, left: Mapping[str, AnyClaim] = {}) -> pod.PodFacts | None:

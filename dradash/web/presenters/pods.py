@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
+from urllib.parse import urlencode
 
 import msgspec
 
@@ -12,6 +13,7 @@ from dradash.kinds.pod import Pod
 from dradash.reader.trails import VerdictMark
 from dradash.reader.world import World
 from dradash.scheduling.claimfacts import classes_in
+from dradash.scheduling.doctor.finding import Finding
 from dradash.scheduling.reasons import codes_of
 from dradash.scheduling.verdict import PERSON, Outcome, Verdict
 from dradash.web.presenters.lines import Line, pod_line, window_of
@@ -43,6 +45,7 @@ from dradash.web.presenters.words import (
 PARAMS: Final = frozenset({"ns", "outcome", "reason", "class", "who", "driver", "node", "q", "sort", "page"})
 CLAIMS_SHOWN: Final = 8  # of one pod
 ANY: Final = "any"  # of the outcome filter: bound and terminating pods as well
+BYPASSED: Final = "scheduler-bypassed"  # a finding's code
 UNJUDGED: Final = "NotJudged"
 SETTLED: Final = frozenset({Outcome.BOUND, Outcome.TERMINATING})
 
@@ -93,6 +96,8 @@ class PodsView(msgspec.Struct, frozen=True):
     pager: Pager
     known: int  # pods before any filter
     clear: str  # address without filters
+    bypassed: int  # pods that hang though they are bound: they got their node without the scheduler
+    bypassed_href: str
 
 
 class Item(msgspec.Struct, frozen=True):
@@ -126,12 +131,17 @@ SORTINGS: Final = (
 _SHOWN: Final = ("ns", "pod", "outcome", "fit", "claims", "since", "actor")
 
 
-def present(world: World, query: Query) -> PodsView:
+def present(world: World, query: Query, bypassed: Sequence[Finding] = ()) -> PodsView:
+    """bypassed: findings of pods that got their node without the scheduler; no outcome tells that they hang."""
     items = [Item(k, p, world.verdicts.get(k)) for k, p in world.cluster.pods.items()]
     matching = [i for i in items if _matches(i, query)]
     shown, pager = page_of(sorted_by(matching, query, SORTINGS, lambda i: i.key), query)
     heads = dict(zip((s.name for s in SORTINGS), columns(query, SORTINGS), strict=True))
+    namespace = query.get("ns")
     return PodsView(
+        # Where an outcome is asked for, its pods are listed, these among the bound ones.
+        bypassed=0 if query.get("outcome") else sum(f.namespace == namespace or not namespace for f in bypassed),
+        bypassed_href="/doctor?" + urlencode({"code": BYPASSED} | ({"ns": namespace} if namespace else {})),
         filters=_filters(items, matching, query),
         columns=tuple(heads[name] for name in _SHOWN),
         rows=tuple(_row(i) for i in shown),
