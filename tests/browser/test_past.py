@@ -133,6 +133,15 @@ def test_the_past_works_without_a_script(browser: Browser, site: Site) -> None:
     page.close()
 
 
+def test_after_the_newest_change_comes_the_live_page(browser: Browser, site: Site) -> None:
+    page = site.open(browser, "/ns/ml/pods/train")
+    page.keyboard.press("[")
+    expect(page).to_have_url(re.compile(r"\?at="))
+    page.keyboard.press("]")
+    expect(page).to_have_url(re.compile(r"/ns/ml/pods/train$"))
+    page.close()
+
+
 def test_a_time_that_is_typed_is_kept_in_the_address(browser: Browser, site: Site) -> None:
     page = site.open(browser, "/pods?q=train")
     page.locator("#go-to summary").click()
