@@ -138,7 +138,7 @@ def test_after_the_newest_change_comes_the_live_page(browser: Browser, site: Sit
     page.keyboard.press("[")
     expect(page).to_have_url(re.compile(r"\?at="))
     page.keyboard.press("]")
-    expect(page).to_have_url(re.compile(r"/ns/ml/pods/train$"))
+    expect(page).to_have_url(re.compile(r"/ns/ml/pods/train\??$"))
     page.close()
 
 
