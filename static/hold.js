@@ -34,9 +34,9 @@
   }
 
   function rowsRead(block) {
-    var selection = getSelection()
-    var nodes = [document.activeElement]
-    if (selection && !selection.isCollapsed) nodes.push(selection.anchorNode, selection.focusNode)
+    var selection = selectedText()
+    var nodes = [focusedElement()]
+    if (selection) nodes.push(selection.anchorNode, selection.focusNode)
     return nodes.map(function (node) { return node && block.contains(node) ? rowAround(node, block) : null }).filter(Boolean)
   }
 
@@ -122,7 +122,8 @@
 
   // In its note, or in a dialog that gives the focus back to the row.
   function isAside(block) {
-    var note = document.activeElement && document.activeElement.closest('.held')
+    var focused = focusedElement()
+    var note = focused && focused.closest('.held')
     return Boolean(note && block.contains(note)) || Boolean(document.querySelector('dialog[open]'))
   }
 

@@ -51,7 +51,7 @@
 
   function linksOfRows() {
     var links = []
-    document.querySelectorAll('main table.rows tbody tr, main .row').forEach(function (row) {
+    document.querySelectorAll('main table.rows tbody tr, main .row, main .compared > li').forEach(function (row) {
       var link = row.querySelector('th a[href]') || row.querySelector('a[href]')
       if (link && link.offsetParent !== null) links.push(link)
     })

@@ -86,13 +86,14 @@
     return row.parentNode.tagName === 'TBODY' ? row.closest('table') : row.parentNode
   }
 
+  function isOnScreen(box) { return box.bottom > screenTop() && box.top < innerHeight }
+
   // The rows on screen, of a list whose first row is above it: where the head of a list is in sight, what is new comes
   // into sight there, and the head is what stays.
   function onScreen(block) {
     var from = screenTop()
     var seen = Array.from(block.querySelectorAll('tbody > tr, li')).filter(function (row) {
-      var box = row.getBoundingClientRect()
-      return box.bottom > from && box.top < innerHeight
+      return isOnScreen(row.getBoundingClientRect())
     })
     var below = seen.filter(function (row) {
       return row.parentNode.firstElementChild.getBoundingClientRect().top < from - 1
@@ -105,14 +106,14 @@
     return seen.length ? [headOf(seen[0])] : []
   }
 
-  // What must not slide away, with where it is: the row with the focus or the selected text, or what is on screen of a
-  // page that was scrolled down. Nobody asks where rows are while the page stands at its top.
+  // What must not slide away, with where it is: the row with the focus or the selected text where that is in sight, else
+  // what is on screen of a page that was scrolled down. Nobody asks where rows are while the page stands at its top.
   function readIn(block) {
-    var selection = getSelection()
+    var selection = selectedText()
     var rows = [
-      rowOf(document.activeElement, block),
-      selection && !selection.isCollapsed ? rowOf(selection.anchorNode, block) : null
-    ].filter(Boolean)
+      rowOf(focusedElement(), block),
+      selection ? rowOf(selection.anchorNode, block) : null
+    ].filter(function (row) { return row && isOnScreen(row.getBoundingClientRect()) })
     if (!rows.length && pageWasScrolled && scrollY > 0) rows = onScreen(block)
     return rows.map(function (row) { return [pathOf(row, block), row.getBoundingClientRect().top, row.tagName] })
   }
@@ -142,7 +143,7 @@
     block.querySelectorAll(BOXES).forEach(function (box) {
       if (wasScrolled.has(box)) place.scrolled.push([pathOf(box, block), box.scrollLeft, box.scrollTop])
     })
-    var active = document.activeElement
+    var active = focusedElement()
     if (active && block.contains(active)) {
       place.focus = { element: active, block: block, path: pathOf(active, block), names: namesOf(active) }
     }
@@ -221,8 +222,8 @@
   }
 
   function selectionIn(block) {
-    var selection = getSelection()
-    if (!selection || selection.isCollapsed || !selection.rangeCount) return null
+    var selection = selectedText()
+    if (!selection) return null
     var ends = [
       endOf(selection.anchorNode, selection.anchorOffset, block),
       endOf(selection.focusNode, selection.focusOffset, block)
@@ -277,10 +278,10 @@
 
   document.addEventListener('htmx:oobBeforeSwap', function (event) {
     var target = event.detail.target
-    var active = document.activeElement
+    var active = focusedElement()
     if (!event.detail.shouldSwap) return // the list is held (hold.js)
     // A form in use is left alone: only its counts would be newer.
-    if (target.contains(active) && active.closest('form.filters')) {
+    if (active && target.contains(active) && active.closest('form.filters')) {
       event.detail.shouldSwap = false
       return
     }

@@ -261,7 +261,7 @@ def test_what_is_read_stays_in_its_place_while_changes_come_on_top(browser: Brow
     page.evaluate(
         """how => { const links = [...document.querySelectorAll('main th a')]
              const link = links.find(a => a.textContent.includes('crowd-15'))
-             if (how === 'scrolled') link.scrollIntoView({block: 'center'})
+             link.scrollIntoView({block: 'center'})
              if (how === 'focus') link.focus({preventScroll: true})
              if (how === 'selected') getSelection().selectAllChildren(link) }""",
         how,
@@ -271,6 +271,33 @@ def test_what_is_read_stays_in_its_place_while_changes_come_on_top(browser: Brow
       .getBoundingClientRect().top"""
     before = page.evaluate(where)
     newer(site, page)
+    page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    assert abs(page.evaluate(where) - before) < 2
+    page.close()
+
+
+@pytest.mark.parametrize("how", ["focus", "selected"])
+def test_a_row_that_was_read_and_scrolled_away_from_moves_nothing(browser: Browser, show: Show, how: str) -> None:
+    """Only what is in sight is read: a place far below that comes to stand elsewhere is no reason to move the page."""
+    site = crowd(show)
+    page = site.open(browser, "/claims", viewport={"width": 1366, "height": 600})
+    for i in range(40):
+        site.scene.put(build.claim(f"far-{i:02}", "ml"))
+    expect(page.locator("main")).to_contain_text("far-39")
+    find = "name => [...document.querySelectorAll('main th a')].find(a => a.textContent.includes(name))"
+    page.evaluate(
+        f"""how => {{ const find = {find}
+             if (how === 'focus') find('far-39').focus({{preventScroll: true}})
+             else getSelection().selectAllChildren(find('far-39'))
+             find('far-10').scrollIntoView({{block: 'center'}}) }}""",
+        how,
+    )
+    page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    expect(page.locator("main th a", has_text="far-39")).not_to_be_in_viewport()
+    where = f"() => ({find})('far-10').getBoundingClientRect().top"
+    before = page.evaluate(where)
+    site.scene.put(*(build.claim(f"far-2{i}-and-more", "ml") for i in range(3)))
+    expect(page.locator("main")).to_contain_text("far-22-and-more")
     page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
     assert abs(page.evaluate(where) - before) < 2
     page.close()

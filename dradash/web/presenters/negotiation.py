@@ -38,7 +38,7 @@ from dradash.web.presenters.words import (
 )
 
 KIND: Final = "podschedulingcontexts"
-ROUNDS: Final = 20  # newest ones that are shown at once
+ROUNDS: Final = 10  # newest ones that are shown at once
 
 
 class RuleView(msgspec.Struct, frozen=True):

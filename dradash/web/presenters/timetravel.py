@@ -18,7 +18,7 @@ from dradash.web.presenters.query import Query
 from dradash.web.presenters.status import FreshnessView
 from dradash.web.presenters.words import Chip, claim_chip, outcome_chip, plural
 
-LISTED: Final = 40  # marks that are also links; the others are only on the slider
+LISTED: Final = 20  # marks that are also links; the others are only on the slider
 COMPARE: Final = "/compare"
 GONE: Final = Chip("Gone", "idle", "trash")
 STEPS: Final = ((60, "1 minute"), (300, "5 minutes"), (900, "15 minutes"), (3600, "1 hour"), (21600, "6 hours"))
