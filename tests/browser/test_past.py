@@ -151,6 +151,18 @@ def test_a_time_that_is_typed_is_kept_in_the_address(browser: Browser, site: Sit
     page.close()
 
 
+def test_the_keyboard_goes_through_what_differs(browser: Browser, site: Site) -> None:
+    at, then = rfc3339(build.NOW + 1300), rfc3339(build.NOW + 60)
+    page = past(site, browser, f"/compare?at={at}&with={then}")
+    page.keyboard.press("j")
+    first = page.locator(".compared h2 a").first
+    expect(first).to_be_focused()
+    page.keyboard.press("j")
+    expect(first).not_to_be_focused()
+    expect(page.locator(".compared h2 a:focus")).to_have_count(1)
+    page.close()
+
+
 def test_pages_of_the_past_do_not_scroll_sideways(browser: Browser, site: Site) -> None:
     at, then = rfc3339(build.NOW + 1300), rfc3339(build.NOW + 60)
     for path in (f"/ns/ml/pods/train?at={at}&with={then}", f"/compare?at={at}&with={then}", f"/pods?at={at}"):
