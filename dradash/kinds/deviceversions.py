@@ -18,7 +18,7 @@ _EXACT_FIELDS: Final = (
     "tolerations",
     "capacity",
 )
-
+_PLAIN: Final = ("deviceClassName", "allocationMode", "count")  # Go's zero value of these is "not set"
 
 V1BETA1: Final = "resource.k8s.io/v1beta1"
 
@@ -50,14 +50,23 @@ def _claim_spec(spec: dict[str, Any]) -> dict[str, Any]:
 
 
 def _request(request: Any) -> Any:
-    if not isinstance(request, dict) or "exactly" in request or request.get("firstAvailable"):
+    if not isinstance(request, dict) or "exactly" in request:
+        return request
+    if request.get("firstAvailable") and not any(_is_set(k, request.get(k)) for k in _EXACT_FIELDS):
         return request
     exactly = {k: request[k] for k in _EXACT_FIELDS if k in request}
     rest = {k: v for k, v in request.items() if k not in exactly}
     return {**rest, "exactly": exactly} if exactly else request
 
 
+def _is_set(field: str, value: Any) -> bool:
+    """hasAnyMainRequestFieldsSet: beside alternatives a request may have none of them, which validation sees then."""
+    return bool(value) if field in _PLAIN else value is not None
+
+
 def _device(device: Any) -> Any:
-    if not isinstance(device, dict) or not isinstance(device.get("basic"), dict):
+    if not isinstance(device, dict) or device.get("basic") is None:
         return device
+    if not isinstance(device["basic"], dict):
+        return device["basic"]  # no device: decoding it tells so
     return {k: v for k, v in device.items() if k != "basic"} | device["basic"]
