@@ -11,6 +11,7 @@ import pytest
 from dradash.kinds.deviceclaim import FINALIZER, MAX_RESERVED_FOR
 from dradash.kinds.deviceversions import to_v1
 from dradash.kinds.registry import KINDS, read_object
+from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.doctor.diagnose import diagnose
 from dradash.scheduling.doctor.exam import Exam, Observed
 from dradash.scheduling.doctor.thresholds import Thresholds
@@ -409,6 +410,7 @@ def test_a_cluster_that_serves_a_beta_version_alone_is_judged_as_one_with_v1(ver
     bodies = []
     for objects in (now, [unscheduled(o) for o in now]):
         beta, v1 = build.cluster(*objects), build.cluster(*in_v1(objects))
+        assert [f for f in told(beta, version) if f[0] != "version-beta"] == told(v1, "v1")
         for key, pod in beta.pods.items():
             verdict, expected = (evaluate(pod, c, 1).verdict for c in (beta, v1))
             assert in_v1(msgspec.to_builtins(verdict)) == in_v1(msgspec.to_builtins(expected)), key
@@ -416,6 +418,14 @@ def test_a_cluster_that_serves_a_beta_version_alone_is_judged_as_one_with_v1(ver
     assert bodies
     assert {body["apiVersion"] for body in bodies} == {f"resource.k8s.io/{version}"}
     assert_shape(version, bodies)
+
+
+def told(cluster: Cluster, version: str) -> list[tuple[str, str]]:
+    """What the doctor finds an hour later, where this version is served."""
+    sync = {kind: SyncState(kind, "synced", version) for kind in simworld.ALL}
+    verdicts = {key: evaluate(pod, cluster, 1).verdict for key, pod in cluster.pods.items()}
+    exam = Exam(cluster, verdicts, sync, {}, Observed(), time.time() + 3600.0, Thresholds())
+    return [(finding.code, finding.sentence) for finding in diagnose(exam)]
 
 
 def assert_shape(version: str, claims: list[build.Obj]) -> None:
