@@ -85,12 +85,16 @@ def claim(
     }
 
 
-def taint_rule(name: str, effect: str = "NoExecute", **selector: str) -> Obj:
-    """A DeviceTaintRule for devices of this driver, pool and name; without any of them for all."""
+def taint_rule(name: str, effect: str = "NoExecute", cel: Iterable[str] = (), **selector: str) -> Obj:
+    """A DeviceTaintRule for devices of this driver, pool and name; without any of them for all.
+
+    cel, deviceClassName: in v1alpha3 of 1.33 and 1.34.
+    """
+    chosen = [{"cel": {"expression": e}} for e in cel]
     taint = {"key": "maintenance", "value": "planned", "effect": effect, "timeAdded": build.CREATED}
     return {
-        "apiVersion": "resource.k8s.io/v1beta2",
+        "apiVersion": "resource.k8s.io/v1alpha3" if cel or "deviceClassName" in selector else "resource.k8s.io/v1beta2",
         "kind": "DeviceTaintRule",
         "metadata": build.meta(name),
-        "spec": {"deviceSelector": selector, "taint": taint},
+        "spec": {"deviceSelector": selector | ({"selectors": chosen} if chosen else {}), "taint": taint},
     }

@@ -18,6 +18,7 @@ from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.structured import taintpreview
 from dradash.scheduling.structured.devices import DeviceID
 from dradash.scheduling.structured.taintpreview import EFFECTS, ClaimFate, PendingFate, PodFate, Preview, Question
+from dradash.scheduling.structured.taintrules import Classes, idle
 
 SECONDS: Final = 2.0
 NAMED: Final = 100  # rules, to who asks for one that there is none of
@@ -33,7 +34,9 @@ class TaintSpec(Shape, frozen=True):
 
 
 class TaintRuleBody(Shape, frozen=True):
-    """driver, pool, device: that it selects, null where it takes any. selects: false where it selects no device."""
+    """driver, pool, device: that it selects, null where it takes any; deviceClass and selectors (CEL), all of which
+    must hold: in v1alpha3 of Kubernetes 1.33 and 1.34. selects: false where it can select no device, whatever there is.
+    """
 
     name: str
     taint: TaintSpec
@@ -41,6 +44,8 @@ class TaintRuleBody(Shape, frozen=True):
     driver: str | None
     pool: str | None
     device: str | None
+    device_class: str | None
+    selectors: tuple[str, ...]
 
 
 class TaintedDevice(Shape, frozen=True):
@@ -114,7 +119,8 @@ class TaintPreview(Shape, frozen=True):
 
 def answer(ask: Ask) -> Any:
     with ask.world() as world:
-        rules = [world.cluster.inventory.rules[n] for n in sorted(world.cluster.inventory.rules)]
+        inventory = world.cluster.inventory
+        rules = [_rule(inventory.rules[n], inventory.classes) for n in sorted(inventory.rules)]
         asked = _question(ask, world.cluster)
         prepared = taintpreview.prepare(asked, world.cluster) if asked else None
     end = time.monotonic() + SECONDS
@@ -137,9 +143,9 @@ def _question(ask: Ask, cluster: Cluster) -> Question | None:
     return Question(selector, DeviceTaint(key=ask.get("key"), value=ask.get("value"), effect=effect))
 
 
-def _result(asked: Question | None, said: Preview, rules: list[DeviceTaintRule], limit: int) -> TaintPreview:
+def _result(asked: Question | None, said: Preview, rules: list[TaintRuleBody], limit: int) -> TaintPreview:
     return TaintPreview(
-        rules=tuple(_rule(r) for r in rules),
+        rules=tuple(rules),
         rule=asked.rule or None if asked else None,
         taint=_taint(asked.taint) if asked and not asked.absent else None,
         devices=tuple(_device(d) for d in said.devices[:limit]),
@@ -158,17 +164,17 @@ def _taint(taint: DeviceTaint) -> TaintSpec:
     return TaintSpec(key=taint.key, value=taint.value, effect=taint.effect, since=taint.time_added)
 
 
-def _rule(rule: DeviceTaintRule) -> TaintRuleBody:
-    selector = rule.spec.device_selector
-    chosen = selector or DeviceTaintSelector()
-    selects = selector is not None and selector.device_class_name is None and not selector.selectors
+def _rule(rule: DeviceTaintRule, classes: Classes) -> TaintRuleBody:
+    chosen = rule.spec.device_selector or DeviceTaintSelector()
     return TaintRuleBody(
         name=rule.name,
         taint=_taint(rule.spec.taint),
-        selects=selects,
+        selects=not idle(rule.spec.device_selector, classes),
         driver=chosen.driver,
         pool=chosen.pool,
         device=chosen.device,
+        device_class=chosen.device_class_name,
+        selectors=tuple(one.cel.expression for one in chosen.selectors if one.cel is not None),
     )
 
 

@@ -6,13 +6,9 @@ default; taints that drivers publish (DRADeviceTaints) are on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-import msgspec
-
 from dradash.kinds.deviceclaim import DeviceSelector
 from dradash.kinds.meta import KubeObject, KubeStruct
-from dradash.kinds.resourceslice import DeviceTaint, ResourceSlice
+from dradash.kinds.resourceslice import DeviceTaint
 
 
 class RuleTaint(DeviceTaint, frozen=True, kw_only=True):
@@ -22,13 +18,18 @@ class RuleTaint(DeviceTaint, frozen=True, kw_only=True):
 
 
 class DeviceTaintSelector(KubeStruct, frozen=True, kw_only=True):
-    """What is not set matches all. device_class_name, selectors: of v1alpha3 until 1.34."""
+    """What is not set matches all. device_class_name, selectors: of v1alpha3 of 1.33 and 1.34."""
 
     driver: str | None = None
     pool: str | None = None
     device: str | None = None
     device_class_name: str | None = None
     selectors: tuple[DeviceSelector, ...] = ()
+
+    @property
+    def looks(self) -> bool:
+        """Whether names do not say it all: the device's attributes count too."""
+        return self.device_class_name is not None or bool(self.selectors)
 
 
 class DeviceTaintRuleSpec(KubeStruct, frozen=True, kw_only=True):
@@ -45,28 +46,12 @@ class DeviceTaintRule(KubeObject, frozen=True, kw_only=True):
         return RuleTaint(key=of.key, value=of.value, effect=of.effect, time_added=of.time_added, rule=self.name)
 
 
-def selects(selector: DeviceTaintSelector | None, driver: str, pool: str, device: str | None = None) -> bool:
+def names(selector: DeviceTaintSelector | None, driver: str, pool: str, device: str | None = None) -> bool:
     """ruleMatchesDevice; without a device whether it may match some of the pool. No selector matches nothing.
 
-    One by class or by CEL (1.33 and 1.34) is not understood here, and matches nothing either.
+    One that also `looks` selects less.
     """
-    if selector is None or selector.device_class_name is not None or selector.selectors:
+    if selector is None:
         return False
     asked = ((selector.driver, driver), (selector.pool, pool), (selector.device, device))
     return all(wanted is None or have is None or wanted == have for wanted, have in asked)
-
-
-def tainted(item: ResourceSlice, rules: Iterable[DeviceTaintRule]) -> ResourceSlice:
-    """The slice with the taints of the rules behind its own, as the resource slice tracker has it."""
-    spec = item.spec
-    here = [r for r in rules if selects(r.spec.device_selector, spec.driver, spec.pool.name)]
-    if not here:
-        return item
-    devices = tuple(
-        msgspec.structs.replace(device, taints=(*device.taints, *taints)) if taints else device
-        for device in spec.devices
-        for taints in [
-            tuple(r.taint for r in here if selects(r.spec.device_selector, spec.driver, spec.pool.name, device.name))
-        ]
-    )
-    return msgspec.structs.replace(item, spec=msgspec.structs.replace(spec, devices=devices))

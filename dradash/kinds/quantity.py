@@ -183,7 +183,10 @@ def decoded(text: str) -> Quantity:
 
 
 def parse(text: str) -> Quantity:
-    """ParseQuantity: white space is no part of a quantity. Raises InvalidQuantity."""
+    """ParseQuantity: white space is no part of a quantity. Raises InvalidQuantity.
+
+    A number without digits ("Gi", "-", ".") is 0, but only where upstream keeps an int64: "Ei" and "e-12" are refused.
+    """
     if text == "0":
         return Quantity(0, 0, Format.DECIMAL_SI, text)
     match = _SHAPE.fullmatch(text) if 0 < len(text) <= _MAX_LENGTH else None
@@ -194,12 +197,12 @@ def parse(text: str) -> Quantity:
     sign, whole, fraction, suffix = match.groups()
     base, exponent, written = _interpret(suffix)
     digits, places = whole.lstrip("0") or "0", fraction or ""
-    if not whole and not places and not any(ch.isdigit() for ch in text):
-        raise InvalidQuantity("unable to parse numeric part of quantity")
     negative = sign == "-"
     fast = _fast(digits, places, base, exponent, written, text)
     if fast is not None:
         return Quantity(-fast.unscaled, fast.scale, fast.format, fast.text) if negative else fast
+    if not whole and not places:
+        raise InvalidQuantity("unable to parse numeric part of quantity")
     return _slow(int(digits + places), len(places), base, exponent, written, negative=negative)
 
 

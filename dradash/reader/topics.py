@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from dradash.kinds import deviceclaim
 from dradash.kinds.claim import ResourceClaim
-from dradash.kinds.devicetaintrule import DeviceTaintRule, selects
+from dradash.kinds.devicetaintrule import DeviceTaintRule, names
 from dradash.kinds.event import Event
 from dradash.kinds.pod import Pod
 from dradash.kinds.resourceslice import ResourceSlice
@@ -81,7 +81,8 @@ def _of_class(applied: Applied, cluster: Cluster) -> set[str]:
 
 def _of_device_class(applied: Applied, cluster: Cluster) -> set[str]:
     claims = cluster.claims_by_device_class.members(applied.change.key)
-    return {PODS, CLAIMS, DRIVERS, DEVICES, *(claim(c) for c in claims)}
+    ruled = _ruled(cluster.inventory.rules_by_class(applied.change.key), cluster)
+    return {PODS, CLAIMS, DRIVERS, DEVICES, *(claim(c) for c in claims), *ruled}
 
 
 def _of_slice(applied: Applied, cluster: Cluster) -> set[str]:
@@ -96,10 +97,14 @@ def _of_slice(applied: Applied, cluster: Cluster) -> set[str]:
 
 
 def _of_rule(applied: Applied, cluster: Cluster) -> set[str]:
-    rules = [r.spec.device_selector for r in (applied.old, applied.new) if isinstance(r, DeviceTaintRule)]
-    inventory = cluster.inventory
-    devices = (d for d in inventory.held_devices if any(selects(s, d.driver, d.pool, d.device) for s in rules))
-    return {NODES, DRIVERS, DEVICES, *(claim(c) for d in devices for c in inventory.holders(d))}
+    return _ruled([r for r in (applied.old, applied.new) if isinstance(r, DeviceTaintRule)], cluster)
+
+
+def _ruled(rules: list[DeviceTaintRule], cluster: Cluster) -> set[str]:
+    """What shows devices that the rules may taint: by their names, whatever else they look at."""
+    inventory, selectors = cluster.inventory, [r.spec.device_selector for r in rules]
+    devices = (d for d in inventory.held_devices if any(names(s, d.driver, d.pool, d.device) for s in selectors))
+    return {NODES, DRIVERS, DEVICES, *(claim(c) for d in devices for c in inventory.holders(d))} if rules else set()
 
 
 def _of_event(applied: Applied, _: Cluster) -> set[str]:

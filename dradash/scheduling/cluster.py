@@ -101,8 +101,8 @@ class Cluster:
         self.claims: dict[str, ResourceClaim] = {}  # v1alpha2
         self.device_claims: dict[str, deviceclaim.ResourceClaim] = {}  # all later versions
         self.classes: dict[str, ResourceClass] = {}
-        self.device_classes: dict[str, DeviceClass] = {}
         self.inventory = Inventory()
+        self.device_classes = self.inventory.classes
         self.templates: dict[str, ResourceClaimTemplate | deviceclaim.ResourceClaimTemplate] = {}
         self.contexts: dict[str, PodSchedulingContext] = {}
         self.namespaces: dict[str, KubeObject] = {}
@@ -144,8 +144,9 @@ class Cluster:
         other.inventory = self.inventory.copy()
         other._by_kind["resourceslices"] = other.inventory.slices
         other._by_kind["devicetaintrules"] = other.inventory.rules
+        other.device_classes = other._by_kind["deviceclasses"] = other.inventory.classes
         for kind, objects in self._by_kind.items():
-            if kind not in ("nodes", "resourceslices", "devicetaintrules"):
+            if kind not in ("nodes", "resourceslices", "devicetaintrules", "deviceclasses"):
                 other._by_kind[kind].update(objects)
         other.claims_version = self.claims_version
         other.places = self.places.copy()
@@ -184,6 +185,8 @@ class Cluster:
             new = self.inventory.slices[key]
         elif isinstance(new, DeviceTaintRule):
             self.inventory.put_rule(key, new)
+        elif isinstance(new, DeviceClass):
+            self.inventory.put_class(key, new)
         else:
             if kind == "pods":
                 self._forget_uid(key, old)  # a list may bring another pod of the same name without a deletion between
@@ -209,6 +212,9 @@ class Cluster:
             return
         if kind == "devicetaintrules":
             self.inventory.put_rule(key, None)
+            return
+        if kind == "deviceclasses":
+            self.inventory.put_class(key, None)
             return
         old = self._by_kind[kind].pop(key, None)
         if kind == "pods":

@@ -62,7 +62,8 @@ class Dependencies:
             case "deviceclasses":
                 claims = cluster.claims_by_device_class.members(key)
                 named = frozenset(p for c in claims for p in cluster.pods_by_claim.members(c))
-                return named | self._pods.members(_EXTENDED)
+                taints = self._pods.members(_DEVICES) if cluster.inventory.rules_by_class(key) else frozenset()
+                return named | self._pods.members(_EXTENDED) | taints
             case "resourceslices" | "devicetaintrules":
                 return self._pods.members(_DEVICES)
             case "resourceclaimtemplates":

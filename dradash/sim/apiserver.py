@@ -202,6 +202,7 @@ class APIServer:
         with self.lock:
             collection = self.collection(plural)
             intent = rest.incoming(collection.resource, body, namespace, name)
+            validation.check_types(collection.resource.of(intent), intent)
             manager = Manager(field_manager, "Apply", subresource)
             stored = patching.apply(self, collection, intent, manager, force=force)
         return _out(collection.resource, stored)
@@ -318,13 +319,13 @@ class APIServer:
         """Put `new` in the place of `old`: preconditions, what may not change, validation, and finalizers' end."""
         resource, subresource = collection.resource.of(old.object), manager.subresource
         metadata = new["metadata"]
+        validation.check_types(resource, new)
         rest.check_preconditions(resource, old, metadata.get("uid", ""), "")
         if metadata.get("resourceVersion", "") not in ("", old.metadata["resourceVersion"]):
             raise apierrors.modified(resource, old.metadata["name"])
         if self.faults.conflicts(resource.plural, verb):
             raise apierrors.modified(resource, old.metadata["name"])
         merged = rest.prepare_update(resource, new, old.object, subresource, self.now())
-        validation.check_types(resource, merged)
         validation.check_update(resource, merged, old.object, subresource)
         if subresource == "status":
             lifecycle.check_admin_access(self, resource, merged, old.object)

@@ -123,6 +123,8 @@ def _merge(plural: str, live: Any, intent: Any, path: str) -> Any:
         return live + [v for v in intent if v not in live]
     merged_list = list(live)
     for item in intent:
+        if not isinstance(item, dict):
+            raise apierrors.bad_request(f".{path}: element is not an object: its `{key}` is what it is merged by")
         place = _place(merged_list, key, item.get(key))
         if place is None:
             merged_list.append(item)

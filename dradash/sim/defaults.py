@@ -47,7 +47,7 @@ def apply_defaults(resource: Resource, obj: dict[str, Any], now: str) -> None:
         obj["spec"] = {"finalizers": ["kubernetes"]}
         obj["status"] = {"phase": "Active"}
         labels = obj["metadata"].setdefault("labels", {})
-        labels["kubernetes.io/metadata.name"] = obj["metadata"]["name"]
+        labels["kubernetes.io/metadata.name"] = obj["metadata"].get("name", "")
     elif plural == "nodes":
         obj.setdefault("spec", {})
         obj.setdefault("status", {})

@@ -89,6 +89,7 @@ class DeviceDrivers(Actor):
     def _publish(self, name: str) -> None:
         node = self._cluster.nodes.by_name.get(name)
         known = self._cluster.inventory.slices
+        resource = self.server.collection("resourceslices").resource
         for publisher in self._publishers.values():
             wanted = _slices(publisher, node) if node is not None else {}
             own = [k for k in (f"{name}-{publisher.driver}", f"{name}-{publisher.driver}-counters") if k in known]
@@ -99,7 +100,7 @@ class DeviceDrivers(Actor):
             for key, item in wanted.items():
                 if key not in own:
                     with contextlib.suppress(ApiError):
-                        self.server.create("resourceslices", item, "", publisher.driver)
+                        self.server.create("resourceslices", resource.as_served(item), "", publisher.driver)
 
     # --- attaching and preparing -----------------------------------------------------------------------------------
 

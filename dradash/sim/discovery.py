@@ -20,10 +20,14 @@ _BUILD: Final = {
 
 Object = dict[str, Any]
 
+# The newest version of structured parameters that is served -> a release that has no newer one.
+_RELEASES: Final = {"v1": "36", "v1beta2": "33", "v1beta1": "32"}
+
 
 def version(resources: Iterable[Resource]) -> Object:
-    """/version: of the release that has this generation of DRA."""
-    minor = "36" if any(resource.is_structured for resource in resources) else "30"
+    """/version: of the release that has this generation of DRA, in these versions."""
+    versions = {v for resource in resources if resource.is_structured for v in resource.versions}
+    minor = next((minor for version, minor in _RELEASES.items() if version in versions), "30")
     return {"minor": minor, "gitVersion": f"v1.{minor}.0+dradash-sim", **_BUILD}
 
 

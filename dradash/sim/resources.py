@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import msgspec
 
-from dradash.kinds.deviceversions import to_v1
-from dradash.kinds.registry import CLASSIC, KINDS, Kind
+from dradash.kinds.deviceversions import V1BETA1, to_v1, to_v1beta1
+from dradash.kinds.registry import CLASSIC, KINDS, STRUCTURED, Kind
 
 DRA: Final = "resource.k8s.io"
 VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
@@ -56,6 +56,13 @@ class Resource(msgspec.Struct, frozen=True):
         """An object of structured parameters in the shape of v1, from that of its own version or the preferred one."""
         return to_v1({"apiVersion": self.api_version(), "kind": self.kind, **obj})
 
+    def as_served(self, obj: Any) -> Any:
+        """An object of structured parameters as v1 has it, in the preferred version, if v1 is not served."""
+        if not self.is_structured or "v1" in self.versions or STRUCTURED[0] != _version(obj):
+            return obj
+        preferred = self.api_version()
+        return to_v1beta1({"kind": self.kind, **obj}) if preferred == V1BETA1 else {**obj, "apiVersion": preferred}
+
     @property
     def list_kind(self) -> str:
         return f"{self.kind}List"
@@ -70,6 +77,10 @@ _WITH_STATUS: Final = ("pods", "nodes", "namespaces", "resourceclaims", "podsche
 def _of_generation(resource: Resource, classic: bool) -> Resource:
     versions = tuple(v for v in resource.versions if (v == CLASSIC) == classic)
     return msgspec.structs.replace(resource, versions=versions)
+
+
+def _version(obj: Any) -> str:
+    return str(obj.get("apiVersion", STRUCTURED[0])).rpartition("/")[2]
 
 
 def is_classic(obj: Any) -> bool:

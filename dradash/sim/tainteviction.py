@@ -6,12 +6,12 @@ import contextlib
 from collections.abc import Iterator
 from typing import ClassVar, Final
 
-from dradash.kinds.devicetaintrule import selects
 from dradash.kinds.pod import Pod
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.structured import ledger
 from dradash.scheduling.structured.devices import DeviceID
 from dradash.scheduling.structured.taintpreview import Fate, claims_used, fate_of
+from dradash.scheduling.structured.taintrules import selects_name
 from dradash.sim.actors import Actor, Change, Clock
 from dradash.sim.apierrors import ApiError
 from dradash.sim.apiserver import APIServer
@@ -24,7 +24,7 @@ STRATEGIC: Final = "application/strategic-merge-patch+json"
 class TaintEviction(Actor):
     """Tolerated seconds count in simulated ones, from when the taint is seen."""
 
-    kinds: ClassVar[tuple[str, ...]] = ("pods", "resourceclaims", "resourceslices", _RULES)
+    kinds: ClassVar[tuple[str, ...]] = ("pods", "resourceclaims", "resourceslices", "deviceclasses", _RULES)
 
     def __init__(self, server: APIServer, clock: Clock) -> None:
         super().__init__(server, clock)
@@ -67,7 +67,7 @@ class TaintEviction(Actor):
             rules = [
                 r.taint
                 for r in inventory.rules.values()
-                if one is None and selects(r.spec.device_selector, result.driver, result.pool, result.device)
+                if one is None and selects_name(r.spec.device_selector, result.driver, result.pool, result.device)
             ]
             for taint in (*(one.device.taints if one else ()), *rules):
                 use = fate_of(result, taint)

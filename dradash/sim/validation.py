@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from dradash.kinds.registry import KINDS, MalformedObject, decode, struct_of
 from dradash.scheduling import labels
-from dradash.sim import apierrors, fielderrors, validation_devices, validation_dra
+from dradash.sim import apierrors, fielderrors, shapes, validation_devices, validation_dra
 from dradash.sim.apierrors import Cause
 from dradash.sim.resources import Resource
 from dradash.sim.timefields import wrong_time
@@ -40,6 +40,7 @@ def check_types(resource: Resource, obj: Object) -> None:
         return
     try:
         decode(struct_of(kind, resource.api_version()), resource.in_v1(obj))
+        shapes.check(resource.plural, obj)
         wrong = wrong_time(resource.plural, obj) or _no_int32(resource, obj)
         if wrong:
             raise MalformedObject(wrong)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import msgspec
 import pytest
 
 from dradash.kinds.deviceclaim import FINALIZER, MAX_RESERVED_FOR
+from dradash.kinds.deviceversions import to_v1
 from dradash.kinds.registry import KINDS, read_object
+from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.doctor.diagnose import diagnose
 from dradash.scheduling.doctor.exam import Exam, Observed
 from dradash.scheduling.doctor.thresholds import Thresholds
@@ -371,3 +374,78 @@ def test_the_cluster_does_not_serve_what_the_older_generation_had(kind: str) -> 
     with simworld.scenario("structured-single") as world:
         assert kind not in world.server.resources
         assert world.server.resources["resourceclaims"].versions == ("v1",)
+
+
+def in_v1(value: Any) -> Any:
+    """Objects of a beta version, wherever they stand in the value, as v1 has them."""
+    if isinstance(value, list | tuple):
+        return [in_v1(v) for v in value]
+    if not isinstance(value, dict):
+        return value
+    if str(value.get("apiVersion", "")).startswith("resource.k8s.io/v1beta"):
+        value = to_v1(value) | {"apiVersion": "resource.k8s.io/v1"}
+    return {k: in_v1(v) for k, v in value.items()}
+
+
+def unscheduled(obj: build.Obj) -> build.Obj:
+    """A pod without its node, a claim without its allocation."""
+    if obj["kind"] == "Pod":
+        return obj | {"spec": {k: v for k, v in obj["spec"].items() if k != "nodeName"}, "status": {"phase": "Pending"}}
+    if obj["kind"] == "ResourceClaim":
+        metadata = {k: v for k, v in obj["metadata"].items() if k != "finalizers"}
+        return obj | {"metadata": metadata, "status": {}}
+    return obj
+
+
+@pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
+def test_a_cluster_that_serves_a_beta_version_alone_is_judged_as_one_with_v1(version: str) -> None:
+    with simworld.scenario(f"structured-{version}") as world:
+        world.until_said("team-a/wants-b200", "6 cannot allocate all claims")
+        world.until_bound("team-a/from-template")
+        world.until(lambda: (world.claim("team-a/gpu-1") or {"status": {}})["status"].get("devices"))
+        world.until_said("team-a/third", "6 cannot allocate all claims")
+        now = [obj for kind in simworld.ALL for obj in world.eyes.at_hand(kind)]
+        assert world.until_bound("team-a/third")
+        assert not differences(world)
+    bodies = []
+    for objects in (now, [unscheduled(o) for o in now]):
+        beta, v1 = build.cluster(*objects), build.cluster(*in_v1(objects))
+        assert [f for f in told(beta, version) if f[0] != "version-beta"] == told(v1, "v1")
+        for key, pod in beta.pods.items():
+            verdict, expected = (evaluate(pod, c, 1).verdict for c in (beta, v1))
+            assert in_v1(msgspec.to_builtins(verdict)) == in_v1(msgspec.to_builtins(expected)), key
+            bodies += [e.body for step in verdict.steps for e in step.effects if e.resource == "resourceclaims"]
+    assert bodies
+    assert {body["apiVersion"] for body in bodies} == {f"resource.k8s.io/{version}"}
+    assert_shape(version, bodies)
+
+
+def told(cluster: Cluster, version: str) -> list[tuple[str, str]]:
+    """What the doctor finds an hour later, where this version is served."""
+    sync = {kind: SyncState(kind, "synced", version) for kind in simworld.ALL}
+    verdicts = {key: evaluate(pod, cluster, 1).verdict for key, pod in cluster.pods.items()}
+    exam = Exam(cluster, verdicts, sync, {}, Observed(), time.time() + 3600.0, Thresholds())
+    return [(finding.code, finding.sentence) for finding in diagnose(exam)]
+
+
+def assert_shape(version: str, claims: list[build.Obj]) -> None:
+    flat = version == "v1beta1"
+    for claim in claims:
+        for request in claim["spec"]["devices"]["requests"]:
+            assert ("deviceClassName" in request, "exactly" in request) == (flat, not flat)
+
+
+@pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
+def test_where_a_beta_version_is_served_alone_all_objects_keep_its_shape(version: str) -> None:
+    with simworld.scenario(f"structured-{version}") as world:
+        world.until(lambda: (world.claim("team-a/gpu-1") or {"status": {}})["status"].get("devices"))
+        claims, slices = world.eyes.objects("resourceclaims"), world.eyes.objects("resourceslices")
+        templates = world.server.list("resourceclaimtemplates")
+    assert {o["apiVersion"] for o in (*claims, *slices)} == {f"resource.k8s.io/{version}"}
+    assert_shape(version, claims + [t["spec"] for t in templates])
+    assert any("generateName" in c["metadata"] for c in claims)
+    for item in slices:
+        assert all(
+            ("basic" in d, "attributes" in d) == (version == "v1beta1", version != "v1beta1")
+            for d in item["spec"]["devices"]
+        )

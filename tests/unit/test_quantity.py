@@ -44,8 +44,9 @@ def test_a_quantity_is_written_in_its_canonical_form(text: str, written: str) ->
     "text",
     [
         "",
-        "-",
-        "Gi",
+        "(Gi)",
+        "i",
+        "+-",
         "1Kii",
         "1.2.3",
         "1e",
@@ -64,6 +65,35 @@ def test_a_quantity_is_written_in_its_canonical_form(text: str, written: str) ->
 def test_text_that_is_no_quantity_is_refused(text: str) -> None:
     with pytest.raises(InvalidQuantity):
         parse(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["-", "+", ".", "-.", "Gi", "-Gi", ".Gi", "Ti", "m", "n", "-k", "E", "e5", "e-9", "+e-9", ".e3"]
+)
+def test_a_number_without_digits_is_zero_where_upstream_keeps_an_int64(text: str) -> None:
+    quantity = parse(text)
+    assert (quantity.unscaled, quantity.big, str(quantity)) == (0, False, "0")
+
+
+def test_a_zero_without_digits_has_the_format_of_its_suffix() -> None:
+    assert [parse(text).format for text in ("Gi", "-", "e5")] == [
+        Format.BINARY_SI,
+        Format.DECIMAL_SI,
+        Format.DECIMAL_EXPONENT,
+    ]
+    assert str(parse("Gi") + parse("2048")) == "2048"
+    assert parse("Gi").as_int64() == 0
+
+
+@pytest.mark.parametrize("text", ["Ei", "Pi", "+Ei", "-.Pi", "e-10", "-e-10"])
+def test_a_number_without_digits_is_refused_where_upstream_takes_a_big_decimal(text: str) -> None:
+    with pytest.raises(InvalidQuantity, match="unable to parse numeric part"):
+        parse(text)
+
+
+@pytest.mark.parametrize("text", [".0Ei", "0Pi", "0e-10", "-.0n"])
+def test_a_zero_with_a_digit_is_none_the_less_a_quantity(text: str) -> None:
+    assert parse(text).is_zero
 
 
 def test_white_space_around_a_quantity_in_an_object_does_not_count() -> None:

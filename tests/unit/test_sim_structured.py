@@ -236,6 +236,8 @@ def test_a_status_that_contradicts_itself_is_refused(server: APIServer, status: 
 def test_it_is_a_release_that_has_structured_parameters(server: APIServer) -> None:
     assert discovery.version(server.resources.values())["gitVersion"].startswith("v1.36.")
     assert discovery.version(served())["gitVersion"].startswith("v1.30.")
+    assert discovery.version(served(versions=("v1beta1",)))["gitVersion"].startswith("v1.32.")
+    assert discovery.version(served(versions=("v1beta2", "v1beta1")))["gitVersion"].startswith("v1.33.")
 
 
 @pytest.mark.parametrize(

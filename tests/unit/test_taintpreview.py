@@ -89,6 +89,24 @@ def test_pods_are_evicted_at_once_later_or_never_by_what_their_devices_tolerate(
     assert (said.devices_total, len(said.claims)) == (6, 5)
 
 
+def test_a_rule_by_an_expression_evicts_from_devices_that_match_and_are_published() -> None:
+    gone = user("gone", "gpu-9")
+    objects = [
+        *(o for o in OBJECTS if o["kind"] != "ResourceSlice"),
+        make.resource_slice(make.device("gpu-0", "h100"), make.device("gpu-3"), node="node-0"),
+        *gone,
+    ]
+    model = f'device.attributes["{make.DRIVER}"].model'
+    for rule, evicted in (
+        (make.taint_rule("r", cel=[f'{model} == "h100"']), ["ml/plain"]),
+        (make.taint_rule("r", deviceClassName="gpu"), ["ml/effectless", "ml/plain"]),
+        (make.taint_rule("r", pool="node-0"), ["ml/effectless", "ml/gone", "ml/plain"]),
+    ):
+        cluster = build.cluster(*objects, rule)
+        said = preview(taintpreview.of_rule(cluster, "r"), cluster)
+        assert [p.pod for p in said.pods if p.fate == Fate.EVICTED] == evicted
+
+
 @pytest.mark.parametrize("effect", ["NoSchedule", "None"])
 def test_other_effects_evict_nobody(effect: str) -> None:
     assert {p.fate for p in ask(effect=effect).pods} == {Fate.KEPT}

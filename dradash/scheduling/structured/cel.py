@@ -32,7 +32,15 @@ from dradash.scheduling.structured.celdeclarations import (
     REPLACED,
     SIGNATURES,
 )
-from dradash.scheduling.structured.celdevice import LOOSE, NULL, is_a_value, with_fields, with_functions, without_null
+from dradash.scheduling.structured.celdevice import (
+    LOOSE,
+    NULL,
+    is_a_value,
+    mended,
+    with_fields,
+    with_functions,
+    without_null,
+)
 from dradash.scheduling.structured.celeval import program
 from dradash.scheduling.structured.celframe import Frame, Program
 from dradash.scheduling.structured.celmacros import expanded
@@ -45,6 +53,8 @@ __all__ = ["CelError", "CompileError", "RuntimeFault", "Selector", "compile_anew
 _KEPT: Final = 4096
 # resourceapi.CELSelectorExpressionMaxLength
 _MAX_LENGTH: Final = 10 * 1024
+# Two for each of what depends on another: a field, and that it is optional.
+_ROUNDS: Final = 20
 
 
 class CompileError(CelError):
@@ -111,9 +121,21 @@ def _value_tree(text: str) -> celtree.Tree:
         loose = celtree.read(_environment(_LOOSE).compile(without_null(text)).serialize())
     except RuntimeError as error:
         raise CelError(str(error).replace(f"map({', '.join(LOOSE)})", DEVICE).replace(NULL, "null")) from error
-    tree = celtree.read(_environment(DEVICE).compile(with_functions(text, loose)).serialize())
+    tree = _with_devices(with_functions(text, loose))
     check(tree, REGEX, device_is_value=True)
     return replace(tree, root=with_fields(tree.root))
+
+
+def _with_devices(text: str) -> celtree.Tree:
+    """The second check, again as long as its errors tell of more fields of devices."""
+    for _ in range(_ROUNDS):
+        try:
+            return celtree.read(_environment(DEVICE).compile(text).serialize())
+        except RuntimeError as error:
+            before, text = text, mended(text, str(error))
+            if text == before:
+                raise
+    raise CelError("the devices in it are nested too deeply")
 
 
 def compile_selector(expression: str) -> Selector:

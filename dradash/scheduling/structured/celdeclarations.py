@@ -155,6 +155,7 @@ DEVICE_FIELDS: Final = {
 DEVICE_SIGNATURES: Final = (
     *(f"{result} .{field}__({DEVICE})" for field, result in DEVICE_FIELDS.items()),
     *(f"list<{result}> .{field}_one__({DEVICE})" for field, result in DEVICE_FIELDS.items()),
+    f"bool .has__({DEVICE})",
 )
 
 SIGNATURES: Final = (

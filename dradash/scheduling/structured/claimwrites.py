@@ -15,6 +15,7 @@ import msgspec
 
 from dradash.kinds import quantity as quantities
 from dradash.kinds.deviceclaim import MAX_RESERVED_FOR, ResourceClaim
+from dradash.kinds.deviceversions import V1BETA1, to_v1beta1
 from dradash.kinds.quantity import InvalidQuantity
 from dradash.kinds.registry import decode
 from dradash.scheduling import marshal
@@ -70,8 +71,9 @@ def _canonical(value: Any) -> Any:
 
 
 def _body(claim: Raw) -> Raw:
-    """Of a write: also what was copied into the claim from elsewhere is written as Go does."""
-    return copy.deepcopy(marshal.device_claim(claim))
+    """Of a write: also what was copied into the claim from elsewhere is written as Go does, in the claim's version."""
+    body = copy.deepcopy(marshal.device_claim(claim))
+    return to_v1beta1(body) if body.get("apiVersion") == V1BETA1 else body
 
 
 def _quantities(amounts: Raw) -> Raw:

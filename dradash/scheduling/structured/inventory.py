@@ -14,7 +14,8 @@ from typing import Any, Final
 import msgspec
 
 from dradash.kinds.deviceclaim import ResourceClaim
-from dradash.kinds.devicetaintrule import DeviceTaintRule, selects, tainted
+from dradash.kinds.deviceclass import DeviceClass
+from dradash.kinds.devicetaintrule import DeviceTaintRule, names
 from dradash.kinds.node import Node
 from dradash.kinds.resourceslice import ResourceSlice
 from dradash.scheduling.nodetable import NodeTable
@@ -32,6 +33,7 @@ from dradash.scheduling.structured.devices import (
 from dradash.scheduling.structured.pools import Pool, PoolID, concerning, gathered, in_order
 from dradash.scheduling.structured.reading import Reading
 from dradash.scheduling.structured.situations import Near, Situation, Situations
+from dradash.scheduling.structured.taintrules import tainted
 
 READINGS: Final = 64  # of which the situations are kept; each costs a small object a node
 
@@ -63,6 +65,7 @@ class Inventory:
         self._columns = Columns(self.taken)
         self.slices: dict[str, ResourceSlice] = {}  # with the taints of the rules
         self.rules: dict[str, DeviceTaintRule] = {}
+        self.classes: dict[str, DeviceClass] = {}  # which rules may name
         self._published: dict[str, ResourceSlice] = {}  # without
         self.faults: dict[str, AllocationError] = {}  # claim key -> why what it takes is not known
         # Worked out of slices by others, forgotten when one changes: of a pool, of all pools.
@@ -90,7 +93,7 @@ class Inventory:
         taken = self.taken
         capacity = {device: dict(amounts) for device, amounts in taken.capacity.items()}
         other.taken = AllocatedState(set(taken.devices), set(taken.shared), capacity)
-        other.rules, other._published = dict(self.rules), dict(self._published)
+        other.rules, other.classes, other._published = dict(self.rules), dict(self.classes), dict(self._published)
         other._columns = Columns(other.taken)
         other.slices, other.faults, other._shared = dict(self.slices), dict(self.faults), dict(self._shared)
         other._counters = self._counters.copy(other.slices_of)
@@ -107,7 +110,7 @@ class Inventory:
         self._published.pop(key, None)
         if new is not None:
             self._published[key] = new
-            new = tainted(new, (self.rules[name] for name in sorted(self.rules)))
+            new = tainted(new, (self.rules[name] for name in sorted(self.rules)), self.classes)
         old = self.slices.pop(key, None)
         self._label_keys = None
         self.of_all.clear()
@@ -125,12 +128,26 @@ class Inventory:
 
     def put_rule(self, key: str, new: DeviceTaintRule | None) -> None:
         """Add or replace a DeviceTaintRule; None removes it."""
-        selectors = [r.spec.device_selector for r in (self.rules.pop(key, None), new) if r is not None]
+        rules = [r for r in (self.rules.pop(key, None), new) if r is not None]
         if new is not None:
             self.rules[key] = new
-        for name, item in list(self._published.items()):
-            spec = item.spec
-            if any(selects(selector, spec.driver, spec.pool.name) for selector in selectors):
+        self._taint_anew(rules)
+
+    def put_class(self, key: str, new: DeviceClass | None) -> None:
+        """Add or replace a DeviceClass; None removes it."""
+        self.classes.pop(key, None)
+        if new is not None:
+            self.classes[key] = new
+        self._taint_anew(self.rules_by_class(key))
+
+    def rules_by_class(self, name: str) -> list[DeviceTaintRule]:
+        """DeviceTaintRules that select the devices of the DeviceClass."""
+        chosen = ((r, r.spec.device_selector) for r in self.rules.values())
+        return [rule for rule, selector in chosen if selector is not None and selector.device_class_name == name]
+
+    def _taint_anew(self, rules: Collection[DeviceTaintRule]) -> None:
+        for name, item in list(self._published.items()) if rules else ():
+            if any(names(r.spec.device_selector, item.spec.driver, item.spec.pool.name) for r in rules):
                 self.put_slice(name, item)
 
     def put_claim(self, key: str, claim: ResourceClaim | None) -> None:

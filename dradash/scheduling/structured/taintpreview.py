@@ -6,13 +6,13 @@ As pkg/controller/devicetainteviction of Kubernetes 1.36 decides it, and the sch
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Final
 
 import msgspec
 
 from dradash.kinds.deviceclaim import DeviceRequestAllocationResult, DeviceToleration, ResourceClaim
-from dradash.kinds.devicetaintrule import DeviceTaintRule, DeviceTaintRuleSpec, DeviceTaintSelector, selects
+from dradash.kinds.devicetaintrule import DeviceTaintRule, DeviceTaintRuleSpec, DeviceTaintSelector, names
 from dradash.kinds.meta import ObjectMeta
 from dradash.kinds.pod import Pod
 from dradash.kinds.resourceslice import DeviceTaint
@@ -24,6 +24,7 @@ from dradash.scheduling.structured.claims import is_for_pod, pod_claims
 from dradash.scheduling.structured.devices import DeviceID
 from dradash.scheduling.structured.listers import Claims
 from dradash.scheduling.structured.requests import requests_of, tolerates
+from dradash.scheduling.structured.taintrules import selects, selects_name
 
 NO_EXECUTE: Final = "NoExecute"
 NO_SCHEDULE: Final = "NoSchedule"
@@ -136,7 +137,7 @@ def prepare(asked: Question, cluster: Cluster) -> Prepared:
     if asked.absent:
         return Prepared(asked, Preview())
     devices = tuple(_tainted(asked, cluster))
-    claims = tuple(sorted(_claims(asked, cluster), key=lambda c: (_WORST.index(c.fate), c.claim)))
+    claims = tuple(sorted(_claims(asked, frozenset(devices), cluster), key=lambda c: (_WORST.index(c.fate), c.claim)))
     waiting = _waiting(cluster) if devices and asked.taint.effect in (NO_EXECUTE, NO_SCHEDULE) else []
     said = Preview(
         devices=devices[:DEVICES],
@@ -160,22 +161,24 @@ def finish(prepared: Prepared, enough: Enough) -> Preview:
 def _tainted(asked: Question, cluster: Cluster) -> Iterator[DeviceID]:
     inventory = cluster.inventory
     for state in ledger.pool_states(inventory):
-        if selects(asked.selector, state.id.driver, state.id.pool):
+        if names(asked.selector, state.id.driver, state.id.pool):
             for one in ledger.published_in(inventory, state):
-                if selects(asked.selector, *one.id):
+                if selects(asked.selector, one.id.driver, one.id.pool, one.device, inventory.classes):
                     yield one.id
 
 
 # --- claims and pods that have devices -------------------------------------------------------------------------------
 
 
-def _claims(asked: Question, cluster: Cluster) -> Iterator[ClaimFate]:
+def _claims(asked: Question, published: Collection[DeviceID], cluster: Cluster) -> Iterator[ClaimFate]:
+    """published: devices in slices that the question selects."""
     for key, claim in cluster.device_claims.items():
         allocation = claim.status.allocation
         uses = [
             fate_of(r, asked.taint)
             for r in (allocation.devices.results if allocation else ())
-            if selects(asked.selector, r.driver, r.pool, r.device)
+            if DeviceID(r.driver, r.pool, r.device) in published
+            or selects_name(asked.selector, r.driver, r.pool, r.device)
         ]
         if uses:
             worst = min((u.fate for u in uses), key=_WORST.index)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from dradash.sim.scenarios import devicefaults, devicerequests, generations, small, structured
+from dradash.sim.scenarios import betas, devicefaults, devicerequests, generations, small, structured
 from dradash.sim.scenarios.demo import demo, faults
 from dradash.sim.scenarios.large import large
 from dradash.sim.scenarios.model import Scenario
@@ -65,6 +65,8 @@ _SCENARIOS: Final[dict[str, tuple[str, Callable[[int], Scenario]]]] = {
         "a device name twice in a pool, and a new generation that is not complete",
         devicefaults.invalid_pool,
     ),
+    "structured-v1beta1": ("a cluster that serves v1beta1 alone, as Kubernetes 1.32 does", betas.v1beta1),
+    "structured-v1beta2": ("a cluster that serves v1beta2 alone", betas.v1beta2),
     "both-generations": ("claims of v1alpha2 and of v1 in one cluster, and a pod that has both", generations.both),
     "large": ("5,000 nodes, 12 classes, hundreds of pods", large),
     "faults": ("the demo, with an API server that drops watches and refuses requests", faults),

@@ -41,8 +41,12 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def place(server: APIServer, obj: Object) -> None:
-    """Create an object, with the status that it comes with. Raises ApiError."""
-    plural = next(r.plural for r in server.resources.values() if r.kind == obj["kind"])
+    """Create an object, with the status that it comes with; one of v1 where only a beta version is served as that.
+
+    Raises ApiError.
+    """
+    resource = next(r for r in server.resources.values() if r.kind == obj["kind"])
+    plural, obj = resource.plural, resource.as_served(obj)
     created = server.create(plural, obj, obj["metadata"].get("namespace", ""), "scenario")
     if obj.get("status"):
         namespace = obj["metadata"].get("namespace", "")

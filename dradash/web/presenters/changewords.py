@@ -192,7 +192,13 @@ def rule_selects(rule: DeviceTaintRule) -> str:
     selector = rule.spec.device_selector
     if selector is None:
         return "no devices"
-    named = (("driver", selector.driver), ("pool", selector.pool), ("device", selector.device))
+    named = (
+        ("driver", selector.driver),
+        ("pool", selector.pool),
+        ("device", selector.device),
+        ("class", selector.device_class_name),
+        *(("CEL", one.cel.expression) for one in selector.selectors if one.cel is not None),
+    )
     return ", ".join(f"{name} {value}" for name, value in named if value is not None) or "all devices"
 
 

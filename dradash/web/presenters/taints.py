@@ -24,6 +24,7 @@ from dradash.scheduling.structured.taintpreview import (
     Question,
     Use,
 )
+from dradash.scheduling.structured.taintrules import Classes, idle
 from dradash.web.presenters.changewords import rule_selects
 from dradash.web.presenters.deviceclaim import device_taint_text
 from dradash.web.presenters.query import Option, Query, options
@@ -146,7 +147,7 @@ def present(world: World, query: Query, asked: Question | None, said: Preview) -
         query=query,
         drivers=options(ledger.devices_by_driver(world.cluster.inventory), query.get("driver")),
         effects=tuple((e, e == _effect(query)) for e in EFFECTS),
-        rules=tuple(_rule(rules[name], query.get("rule")) for name in sorted(rules)),
+        rules=tuple(_rule(rules[name], query.get("rule"), world.cluster.device_classes) for name in sorted(rules)),
         asked=made is not None,
         absent=asked.rule if asked is not None and asked.absent else "",
         what=f"{device_taint_text(made.spec.taint)} on {rule_selects(made)}" if made else "",
@@ -162,10 +163,13 @@ def present(world: World, query: Query, asked: Question | None, said: Preview) -
     )
 
 
-def _rule(rule: DeviceTaintRule, chosen: str) -> RuleRow:
+def _rule(rule: DeviceTaintRule, chosen: str, classes: Classes) -> RuleRow:
     taint = rule.spec.taint
     text, since = device_taint_text(taint), taint.time_added or rule.metadata.creation_timestamp or ""
-    return RuleRow(rule.name, taint_rule_href(rule.name), text, rule_selects(rule), since, rule.name == chosen)
+    selector = rule.spec.device_selector
+    why = idle(selector, classes) if selector is not None else ""
+    selects = f"{rule_selects(rule)}: no devices ({why})" if why else rule_selects(rule)
+    return RuleRow(rule.name, taint_rule_href(rule.name), text, selects, since, rule.name == chosen)
 
 
 def _sentence(said: Preview, effect: str) -> str:
