@@ -16,7 +16,7 @@ import pytest
 
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.status import Code, Status
-from dradash.scheduling.structured import allocator, plugin, search, selection, shortcuts
+from dradash.scheduling.structured import allocator, nodefilter, plugin, search, selection, shortcuts
 from dradash.scheduling.structured.cel import compile_selector
 from dradash.scheduling.structured.claims import pod_claims
 from dradash.scheduling.structured.cycle import CycleState
@@ -222,6 +222,8 @@ def check(cluster: Cluster, limit: int) -> Counter[Code]:
         assert each_node(state, cluster) == expected
         state = state_of(cluster)
         assert state is not None
+        check_together(state, cluster, expected)
+        patch.setattr(nodefilter, "MANY", 0)
         check_together(state, cluster, expected)
     return Counter(Code.SUCCESS if isinstance(a, list) else a.code for a in expected.values())
 
