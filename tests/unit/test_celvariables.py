@@ -47,9 +47,12 @@ def test_each_key_is_answered_as_the_whole_map_would(held: dict[str, int]) -> No
     for domain in KEYS:
         made = variables(DRIVER, Device(attributes=attributes))["device.attributes"]
         assert made.contains(domain) == expected.contains(domain)
-        for look in (lambda of: got(of, domain), lambda of: of.find(domain).value):
-            there, wanted = look(made), look(expected)
-            assert same(there, wanted) and same(wanted, there)
+        for there, wanted in (
+            (got(made, domain), got(expected, domain)),
+            (made.find(domain).value, expected.find(domain).value),
+        ):
+            assert same(there, wanted)
+            assert same(wanted, there)
             if isinstance(there, CelMap):
                 for name in KEYS:
                     assert there.contains(name) == wanted.contains(name)

@@ -58,6 +58,7 @@ class Selector:
         self.tree = tree
         self.reads = reads(tree)
         self.is_plain = is_plain(tree)
+        self.reads_capacity = any(read.of == "capacity" for read in self.reads)
         self._run = run
 
     def matches(self, device: dict[str, Any]) -> bool:

@@ -31,11 +31,17 @@ def variables(driver: str, device: Device) -> dict[str, Any]:
 
 def variables_of_readable(driver: str, device: Device) -> dict[str, Any]:
     """The same of a device of which it is known that `variables` raises nothing (reading.is_readable)."""
+    found = attributes_of_readable(driver, device)
+    found["device.capacity"] = _Domains(driver, device.capacity, _amount)
+    return found
+
+
+def attributes_of_readable(driver: str, device: Device) -> dict[str, Any]:
+    """The same without capacity."""
     return {
         "device.driver": driver,
         "device.allowMultipleAllocations": bool(device.allow_multiple_allocations),
         "device.attributes": _Domains(driver, device.attributes, _attribute),
-        "device.capacity": _Domains(driver, device.capacity, _amount),
     }
 
 

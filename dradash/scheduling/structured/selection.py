@@ -9,7 +9,7 @@ from dradash.kinds.deviceclaim import DeviceSelector
 from dradash.kinds.node import Node
 from dradash.kinds.resourceslice import Device
 from dradash.scheduling.structured.cel import CompileError, RuntimeFault, Selector, compile_selector
-from dradash.scheduling.structured.celvariables import variables, variables_of_readable
+from dradash.scheduling.structured.celvariables import attributes_of_readable, variables, variables_of_readable
 from dradash.scheduling.structured.devices import AllocationError, DeviceID
 from dradash.scheduling.structured.pools import node_matches
 from dradash.scheduling.structured.reading import is_readable, values_seen
@@ -70,7 +70,8 @@ def _evaluated(selector: Selector, driver: str, device: Device) -> bool | str:
 def plainly(selector: Selector, driver: str, device: Device) -> bool | str:
     """The same of a device that is_readable, without remembering it: as quick as looking it up for a plain selector."""
     try:
-        return selector.matches(variables_of_readable(driver, device))
+        see = variables_of_readable if selector.reads_capacity else attributes_of_readable
+        return selector.matches(see(driver, device))
     except RuntimeFault as fault:
         return str(fault)
 
