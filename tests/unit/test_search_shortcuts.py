@@ -201,7 +201,11 @@ def each_node(state: CycleState, cluster: Cluster) -> dict[str, Answer | list[An
 def without_shortcuts(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(search, "leaves_nothing_behind", lambda *_: False)
     patch.setattr(Search, "_is_hopeless", lambda _: False)
-    patch.setattr(selection, "answer_of", lambda e, driver, one: selection._evaluated(compile_selector(e), driver, one))
+    patch.setattr(
+        selection,
+        "asked_of",
+        lambda e, driver, one, left: selection._evaluated(compile_selector(e), driver, one, left),
+    )
 
 
 def check(cluster: Cluster, limit: int) -> Counter[Code]:

@@ -12,7 +12,11 @@ _INDEX: Final = ("_[_]", "_[?_]")
 
 
 _FEW: Final = 24  # parts of an expression: three or four comparisons
-_QUICK: Final = ("_==_", "_!=_", "_&&_", "_||_", "!_", "_<_", "_<=_", "_>_", "_>=_", "_[_]", "@in")
+_OPERATORS: Final = ("_==_", "_!=_", "_&&_", "_||_", "!_", "_<_", "_<=_", "_>_", "_>=_", "_[_]", "@in", "_?._", "_[?_]")
+_FUNCTIONS: Final = (
+    *("orValue", "hasValue", "startsWith", "endsWith", "contains"),
+    *("semver", "quantity", "isGreaterThan", "isLessThan", "compareTo"),
+)
 
 
 class Read(NamedTuple):
@@ -33,7 +37,7 @@ def is_plain(tree: Tree) -> bool:
     for node in left:
         if len(left) > _FEW or not isinstance(node, (Const, Ident, Select, Call, ListOf)):
             return False
-        if isinstance(node, Call) and node.function not in _QUICK:
+        if isinstance(node, Call) and node.function not in (*_OPERATORS, *_FUNCTIONS):
             return False
         left += _children(node)
     return True

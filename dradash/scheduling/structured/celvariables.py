@@ -49,14 +49,14 @@ class _Domains(CelMap):
     """Domain -> name -> value. Looking up a domain that is missing finds an empty map."""
 
     __slots__ = ("_driver", "_held", "_made", "_value")
-    default = EMPTY_MAP  # type: ignore[assignment]  # in place of the base's slot
+    default = EMPTY_MAP  # in place of the base's slot
 
     def __init__(self, driver: str, held: Mapping[str, Any], value: _Value) -> None:
         self._driver, self._held, self._value = driver, held, value
         self._made: CelMap | None = None
 
     @property
-    def _entries(self) -> _Entries:  # type: ignore[override]
+    def _entries(self) -> _Entries:  # type: ignore[override]  # in place of the base's slot
         if self._made is None:
             found: dict[str, dict[str, Any]] = {}
             for name, held in self._held.items():
@@ -98,13 +98,13 @@ class _Names(CelMap):
     """Name -> value, of one domain."""
 
     __slots__ = ("_domain", "_domains")
-    default = None  # type: ignore[assignment]
+    default = None
 
     def __init__(self, domains: _Domains, domain: str) -> None:
         self._domains, self._domain = domains, domain
 
     @property
-    def _entries(self) -> _Entries:  # type: ignore[override]
+    def _entries(self) -> _Entries:  # type: ignore[override]  # in place of the base's slot
         return self._domains._whole(self._domain)._entries
 
     def get(self, key: Any) -> Any:
