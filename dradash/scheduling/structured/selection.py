@@ -20,7 +20,7 @@ from dradash.scheduling.structured.wanted import SearchCut
 
 SEARCHED: Final = 10_000_000  # of an attempt, for its selectors: upstream stops after ten seconds (filterTimeout)
 KEPT: Final = 50_000
-_ASK: Final = 4  # units (effort.py) of one question that was not asked of this device yet
+_ASK: Final = 6  # units (effort.py) of one question that was not asked of this device yet
 _EVALUATION: Final = 20  # cost of CEL that takes the time of making its variables
 _TRY: Final = 40  # cost of CEL that takes the time of one regular expression
 _Asked = tuple[bool | str, int]  # the answer, or the words of the fault; the cost, 0 of what is plain
