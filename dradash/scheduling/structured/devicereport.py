@@ -1,7 +1,7 @@
 """Why a pod's claims get no devices, or which they could get: the funnel of each request, and what would change it.
 
 Made while the cluster is held still: reading the inventory changes what it has found out, so it cannot be handed out
-as a snapshot. What is looked at is bounded instead (looks.py): some 100 ms, about a second at worst.
+as a snapshot. What is done is bounded instead (looks.py): some 100 ms, less than a second at worst.
 """
 
 from __future__ import annotations
