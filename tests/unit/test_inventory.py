@@ -547,7 +547,7 @@ def test_nodes_are_told_apart_by_what_a_selector_says_where_each_device_has_a_va
     def fits() -> tuple[list[str], int]:
         state = begun(pod, listed(cluster))
         assert state is not None
-        with mock.patch.object(nodefilter.plugin, "filter_node", wraps=plugin.filter_node) as asked:
+        with mock.patch.object(plugin, "filter_node", wraps=plugin.filter_node) as asked:
             found = filter_nodes(state, cluster.nodes, cluster.nodes.all, build.NOW)
         return cluster.nodes.names(found.feasible), asked.call_count
 
