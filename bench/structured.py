@@ -4,7 +4,9 @@ Each node has a pool of 8 devices of its own, half of them allocated. Four pods:
 devices with a CEL selector and matchAttribute, which fits on half of the nodes; (c) a selector that matches nothing;
 (d) five devices where four are free. "cold" is the first pod after everything was loaded; "ms" the median of the pods
 after it, each with another uid; "after_a_slice_ms": a slice changed just before; "funnel_ms": the devices on the pod's
-page; "new_selector_ms": selectors that nobody asked for before, counted over all devices. "partitions": nodes whose
+page; "new_selector_ms": selectors that nobody asked for before, counted over all devices. "of one device": each pod
+with a selector of its own on an attribute that is another on every device: nothing that was found out for one pod helps
+the next, and its Go figures are those of (c), where each device is asked as well. "partitions": nodes whose
 seven devices share the counters of one card, half of them with half a card taken; there is no Go figure,
 "times_faster_than_each_node" compares with asking each node. Single thread. The Go figures are from the vectors' README
 (one thread on two cores, another machine): the ratio is a rough guide.
@@ -12,6 +14,7 @@ seven devices share the counters of one card, half of them with half a card take
 
 from __future__ import annotations
 
+import argparse
 import json
 import platform
 import statistics
@@ -221,6 +224,36 @@ def new_selector_ms(cluster: Cluster) -> list[float]:
     return times
 
 
+def measure_own_selectors(cluster: Cluster, nodes: int) -> dict[str, Any]:
+    """Pods of which each asks for a device by its serial number, where there is one and where there is none."""
+    found: dict[str, Any] = {}
+    for what, place in (("a serial number that one device has", 7), ("a serial number that no device has", DEVICES)):
+        times, after, fit = [], [], 0
+        for i in range(10):
+            expression = f'device.attributes["{DRIVER}"].uuid == "gpu-{nodes - 1 - i}-{place}"'
+            request = {"name": "r", "exactly": {**_BY_CLASS, "count": 1, **_selector(expression)}}
+            ms, fit = timed(cluster, pod(cluster, {"requests": [request]}, 1_000 + i))
+            times.append(ms)
+            put(cluster, "resourceslices", resource_slice(i, generation=1_000 + DEVICES * place + i))
+            after.append(timed(cluster, f"bench/pod-{1_000 + i}")[0])
+        go = GO_MS["a selector that matches nothing"][nodes]
+        found[what] = compared(times[0], statistics.median(times[1:]), statistics.median(after), go) | {
+            "nodes_fit": fit
+        }
+    return found
+
+
+def compared(cold: float, ms: float, after: float, go: float) -> dict[str, float]:
+    return {
+        "cold_ms": round(cold, 2),
+        "ms": round(ms, 2),
+        "after_a_slice_ms": round(after, 2),
+        "go_ms": go,
+        "times_faster_than_go": round(go / ms, 1),
+        "times_faster_than_go_after_a_slice": round(go / after, 1),
+    }
+
+
 def measure(nodes: int) -> dict[str, Any]:
     started = time.perf_counter()
     cluster = load(nodes)
@@ -237,16 +270,11 @@ def measure(nodes: int) -> dict[str, Any]:
         funnel = funnel_ms(cluster, f"bench/pod-{number}")
         number += 1
         ms = statistics.median(warm)
-        go = GO_MS[what][nodes]
-        found[what] = {
-            "cold_ms": round(cold, 2),
-            "ms": round(ms, 2),
-            "after_a_slice_ms": round(statistics.median(after), 2),
+        found[what] = compared(cold, ms, statistics.median(after), GO_MS[what][nodes]) | {
             "funnel_ms": round(funnel, 2),
             "nodes_fit": fit,
-            "go_ms": go,
-            "times_faster_than_go": round(go / ms, 1),
         }
+    found["of one device"] = measure_own_selectors(cluster, nodes)
     found["new_selector_ms"] = new_selector_ms(cluster)
     return found
 
@@ -289,10 +317,13 @@ def measure_partitions(nodes: int) -> dict[str, Any]:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--nodes", type=int, nargs="+", choices=SIZES, default=SIZES)
+    sizes = parser.parse_args().nodes
     report = {
         "machine": f"{platform.machine()}, Python {platform.python_version()}",
-        "sizes": [measure(nodes) for nodes in SIZES],
-        "partitions": [measure_partitions(nodes) for nodes in SIZES],
+        "sizes": [measure(nodes) for nodes in sizes],
+        "partitions": [measure_partitions(nodes) for nodes in sizes],
     }
     json.dump(report, sys.stdout, indent=1)
     sys.stdout.write("\n")

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from dradash.kinds.resourceslice import Device, DeviceAttribute, DeviceCapacity
-from dradash.scheduling.structured.cel import CompileError, RuntimeFault, compile_selector, variables
+from dradash.scheduling.structured.cel import CompileError, RuntimeFault, compile_selector
+from dradash.scheduling.structured.celvariables import variables
 
 DRIVER = "gpu.example.com"
 DEVICE = Device(

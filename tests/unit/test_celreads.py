@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dradash.kinds.resourceslice import Device, DeviceAttribute, DeviceCapacity
-from dradash.scheduling.structured.cel import RuntimeFault, compile_selector, variables
+from dradash.scheduling.structured.cel import RuntimeFault, compile_selector
 from dradash.scheduling.structured.celreads import Read
+from dradash.scheduling.structured.celvariables import variables
 from dradash.scheduling.structured.reading import values_seen
 
 DRIVER: Final = "gpu.example.com"

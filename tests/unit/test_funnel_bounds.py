@@ -11,9 +11,10 @@ import pytest
 from dradash.cli.funneltext import funnel_lines
 from dradash.cli.style import Style
 from dradash.scheduling.cluster import Cluster
-from dradash.scheduling.structured import looks
+from dradash.scheduling.structured import looks, nodefunnel
 from dradash.scheduling.structured.allocator import Allocator
 from dradash.scheduling.structured.devicereport import CUT, DeviceReport, device_report
+from dradash.scheduling.structured.effort import Effort
 from dradash.scheduling.structured.fates import Judge
 from dradash.web.presenters import poddevices
 from dradash.web.presenters.query import Query
@@ -104,8 +105,8 @@ def test_the_looks_at_a_large_pod_are_bounded_and_the_rest_is_said_to_be_left_ou
     assert [r.request for r in found.requests] == [f"r{i}" for i in range(len(found.requests))]
     assert len(found.requests) * 3_000 == looked["looks"]
     assert found.requests_left_out == claims * 32 - len(found.requests)
-    assert looked["answers"] == 0
-    assert [a.message for a in found.answers] == [CUT]
+    assert looked["answers"] == 2  # of the node, and of a change that was tried
+    assert [a.message for a in found.answers] == ["cannot allocate all claims"]
 
 
 def test_the_page_and_the_command_line_say_what_is_left_out() -> None:
@@ -140,7 +141,7 @@ def test_situations_of_nodes_are_looked_at_for_as_long_as_the_looks_last(looked:
     assert looked["looks"] <= looks.LOOKS + 3_000 + 6
 
 
-def test_the_search_on_a_node_of_many_devices_has_fewer_steps_and_is_told_as_not_decided() -> None:
+def test_a_search_that_passes_many_devices_is_told_as_not_decided() -> None:
     """Each step may pass all devices; values of the constraint are all different, which only trying shows."""
     made = [device(f"d{i}", numa=i) for i in range(SLICE)]
     pair = [request("a"), request("b")]
@@ -159,5 +160,104 @@ def test_the_search_on_a_node_of_many_devices_has_fewer_steps_and_is_told_as_not
         of.put(build.plural(some), build.key(some), build.raw(some))
     found = report(of)
     assert [a.message for a in found.answers] == [CUT]
-    assert looks.steps(500, 8) == 500
-    assert looks.steps(500, 3_000) == looks.FEWEST
+
+
+UNIQUE = f'device.attributes["{DRIVER}"].serial'
+
+
+def unlike(*requests: Raw, devices: int = 3_000, **spec: Any) -> Cluster:
+    """Devices of one pool for all nodes, each with a serial number of its own under 16 names."""
+    of = cluster(1, list(requests), devices=0, **spec)
+    count = devices // SLICE
+    for i in range(count):
+        made = [device(f"d{i}-{j}") for j in range(SLICE)]
+        for j, one in enumerate(made):
+            one["attributes"] |= {name: {"int": i * SLICE + j} for name in ("serial", *(f"s{k}" for k in range(15)))}
+        some = pool(*made, name="big", suffix=str(i), allNodes=True, slices=count)
+        of.put(build.plural(some), build.key(some), build.raw(some))
+    return of
+
+
+class Meter:
+    """All units of work that are spent, however much there was to spend."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.spent = 0
+        spend = Effort.spend
+
+        def metered(effort: Effort, units: int) -> None:
+            self.spent += min(units, max(0, effort.left))
+            spend(effort, units)
+
+        patch.setattr(Effort, "spend", metered)
+
+
+MOST = looks.SELECTORS + 2 * looks.ASKED
+
+
+def matching(*names: str) -> list[Raw]:
+    return [{"matchAttribute": f"{DRIVER}/{name}"} for name in names]
+
+
+LOOPS = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 0].all({0}, {1})"
+
+
+@pytest.mark.parametrize(
+    ("requests", "spec"),
+    [
+        ([request(f"r{i}") for i in range(16)], {"constraints": matching("serial")}),
+        ([request(f"r{i}") for i in range(16)], {"constraints": matching("serial", *(f"s{k}" for k in range(15)))}),
+        ([request("r", selectors=selectors(" && ".join(f"{UNIQUE} != {-i}" for i in range(1, 80))))], {}),
+        (
+            [request("r", selectors=selectors(" || ".join(f'string({UNIQUE}).matches("x{i}.*")' for i in range(80))))],
+            {},
+        ),
+        (
+            [
+                request(
+                    "r", selectors=selectors(LOOPS.format("a", LOOPS.format("b", LOOPS.format("c", f"{UNIQUE} > a"))))
+                )
+            ],
+            {},
+        ),
+    ],
+    ids=["one matchAttribute", "sixteen", "a chain of &&", "regular expressions", "loops"],
+)
+def test_whatever_takes_time_counts_and_what_was_left_out_is_said(
+    requests: list[Raw], spec: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of = unlike(*requests, **spec)
+    meter = Meter(monkeypatch)
+    found = report(of)
+    assert 0 < meter.spent <= MOST
+    assert not found.complete or [a.message for a in found.answers] == [CUT]
+    assert len(found.requests) + found.requests_left_out == len(requests)
+
+
+def test_what_selectors_cost_is_the_same_whoever_asked_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    of = unlike(request("r", selectors=selectors(f'string({UNIQUE}).matches("x.*")')), devices=1_000)
+    meter = Meter(monkeypatch)
+    report(of)
+    first, meter.spent = meter.spent, 0
+    report(of)
+    assert meter.spent == first
+
+
+def test_a_selector_that_is_left_out_leaves_no_half_of_its_request() -> None:
+    costly = " || ".join(f'string({UNIQUE}).matches("x{i}.*")' for i in range(80))
+    found = report(unlike(request("a"), request("b", selectors=selectors(costly)), request("c")))
+    assert [r.request for r in found.requests] == ["a"]
+    assert (found.requests_left_out, found.complete) == (2, False)
+    assert found.requests[0].stages[-1].left == 3_000
+
+
+def test_the_first_request_is_told_of_more_devices_than_there_are_looks_but_not_of_any_number(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(looks.Budget.__init__, "__defaults__", (500,))
+    monkeypatch.setattr(nodefunnel, "FIRST", 1_500)
+    of = unlike(request("a"), request("b"), devices=1_000)
+    assert [r.request for r in report(of).requests] == ["a"]
+    of = unlike(request("a"), request("b"), devices=2_000)
+    found = report(of)
+    assert (found.requests, found.requests_left_out, found.complete) == ((), 2, False)

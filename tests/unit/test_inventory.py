@@ -24,7 +24,7 @@ from dradash.scheduling import nodeset
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.nodetable import NodeTable
 from dradash.scheduling.status import Code
-from dradash.scheduling.structured import columns, matching, plugin, search, vectors
+from dradash.scheduling.structured import columns, matching, nodefilter, plugin, search, vectors
 from dradash.scheduling.structured.claims import pod_claims
 from dradash.scheduling.structured.cycle import CycleState, Listed
 from dradash.scheduling.structured.devices import AllocatedState, AllocationError
@@ -403,7 +403,15 @@ def compared(pod: Pod, first: Listed, second: Listed, nodes: NodeTable) -> Mappi
     state, again = begun(pod, first), begun(pod, second)
     if state is None or again is None:
         return None
-    slow, quick = one_by_one(state, nodes.by_name.values()), at_once(again, nodes)
+    slow = one_by_one(state, nodes.by_name.values())
+    for many in (nodefilter.MANY, 0):  # by the values that selectors see, and by what they say of them
+        with mock.patch.object(nodefilter, "MANY", many):
+            check_alike(slow, again, nodes)
+    return slow
+
+
+def check_alike(slow: Mapping[str, Any], again: CycleState, nodes: NodeTable) -> None:
+    quick = at_once(again, nodes)
     assert slow.keys() == quick.keys()
     for name, answer in slow.items():
         if answer[0] is Code.ERROR:  # its words may be those of another node's pool: the attempt ends anyway
@@ -413,7 +421,6 @@ def compared(pod: Pod, first: Listed, second: Listed, nodes: NodeTable) -> Mappi
     said = {reasons for code, reasons, _ in slow.values() if code is Code.ERROR}
     told = filter_nodes(again, nodes, nodes.all, build.NOW).errors
     assert {(text,) for text in told} == said
-    return slow
 
 
 @pytest.mark.parametrize("cluster_of", [random_cluster, partitioned_cluster])
@@ -522,3 +529,29 @@ def test_an_object_without_a_version_reads_as_v1() -> None:
     kind = KINDS["resourceclaims"]
     bare = {k: v for k, v in devices.claim("c").items() if k != "apiVersion"}
     assert read_object(kind, build.raw(bare)) == read_object(kind, build.raw(devices.claim("c")))
+
+
+def test_nodes_are_told_apart_by_what_a_selector_says_where_each_device_has_a_value_of_its_own() -> None:
+    def slice_of(node: int, serial: str) -> build.Obj:
+        made = devices.device("dev-0", attributes={"serial": {"string": serial}})
+        return devices.resource_slice(made, name=f"slice-{node}", node=f"node-{node}")
+
+    count = nodefilter.MANY + 16
+    request = devices.request("r", "gpu", 1, [f'{MINE}.serial == "wanted"'])
+    objects: list[build.Obj] = [build.node(f"node-{i}") for i in range(count)]
+    objects += [slice_of(i, f"serial-{i}") for i in range(count)]
+    objects += [devices.device_class("gpu"), devices.claim("claim", "default", request)]
+    cluster = build.cluster(*objects, build.pod("pod", claims={"c": "claim"}))
+    pod = cluster.pods["default/pod"]
+
+    def fits() -> tuple[list[str], int]:
+        state = begun(pod, listed(cluster))
+        assert state is not None
+        with mock.patch.object(plugin, "filter_node", wraps=plugin.filter_node) as asked:
+            found = filter_nodes(state, cluster.nodes, cluster.nodes.all, build.NOW)
+        return cluster.nodes.names(found.feasible), asked.call_count
+
+    assert fits() == ([], 1)
+    for serial, expected in (("wanted", (["node-7"], 2)), ("other", ([], 1))):
+        cluster.inventory.put_slice("slice-7", of_slice(slice_of(7, serial)))
+        assert fits() == expected

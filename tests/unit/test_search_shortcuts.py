@@ -16,7 +16,7 @@ import pytest
 
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.status import Code, Status
-from dradash.scheduling.structured import allocator, plugin, search, selection, shortcuts
+from dradash.scheduling.structured import allocator, nodefilter, plugin, search, selection, shortcuts
 from dradash.scheduling.structured.cel import compile_selector
 from dradash.scheduling.structured.claims import pod_claims
 from dradash.scheduling.structured.cycle import CycleState
@@ -201,7 +201,11 @@ def each_node(state: CycleState, cluster: Cluster) -> dict[str, Answer | list[An
 def without_shortcuts(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(search, "leaves_nothing_behind", lambda *_: False)
     patch.setattr(Search, "_is_hopeless", lambda _: False)
-    patch.setattr(selection, "answer_of", lambda e, driver, one: selection._evaluated(compile_selector(e), driver, one))
+    patch.setattr(
+        selection,
+        "asked_of",
+        lambda e, driver, one, left: selection._evaluated(compile_selector(e), driver, one, left),
+    )
 
 
 def check(cluster: Cluster, limit: int) -> Counter[Code]:
@@ -222,6 +226,8 @@ def check(cluster: Cluster, limit: int) -> Counter[Code]:
         assert each_node(state, cluster) == expected
         state = state_of(cluster)
         assert state is not None
+        check_together(state, cluster, expected)
+        patch.setattr(nodefilter, "MANY", 0)
         check_together(state, cluster, expected)
     return Counter(Code.SUCCESS if isinstance(a, list) else a.code for a in expected.values())
 

@@ -12,9 +12,10 @@ from dradash.kinds.node import Node
 from dradash.kinds.registry import decode
 from dradash.kinds.resourceslice import ResourceSlice
 from dradash.scheduling.structured import allocator as al
-from dradash.scheduling.structured import search, shortcuts
+from dradash.scheduling.structured import search, selection, shortcuts
 from dradash.scheduling.structured.allocator import Allocator, SearchCut
 from dradash.scheduling.structured.cel import Selector
+from dradash.scheduling.structured.celframe import Frame
 from dradash.scheduling.structured.claimwrites import held
 from dradash.scheduling.structured.devices import AllocationError
 from dradash.scheduling.structured.inventory import Inventory
@@ -142,19 +143,30 @@ def test_a_broken_selector_shows_when_a_device_is_free() -> None:
 
 def test_devices_that_look_the_same_to_a_selector_are_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    matches = Selector.matches
+    answer = Selector.answer
 
-    def counted(selector: Selector, seen: Raw) -> bool:
+    def counted(selector: Selector, frame: Frame) -> bool:
         asked.append(selector.expression)
-        return matches(selector, seen)
+        return answer(selector, frame)
 
-    monkeypatch.setattr(Selector, "matches", counted)
-    only_here = f'device.attributes["{DRIVER}"].model == "of this test alone"'
+    monkeypatch.setattr(Selector, "answer", counted)
+    only_here = f'device.attributes["{DRIVER}"].model.matches("of this test alone")'
     slices = [pool(device("a"), device("b"), device("c", "l4"))]
     wanted = claim(request(selectors=[{"cel": {"expression": only_here}}]))
     assert allocate([wanted], slices) is None
     assert allocate([wanted], slices) is None
     assert asked == [only_here, only_here]
+
+
+def test_an_attempt_spends_so_much_on_selectors_and_then_its_search_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Upstream stops after ten seconds; here the work is counted, that of one evaluation too."""
+    monkeypatch.setattr(selection, "SEARCHED", 1_000)
+    short = f'["x", "y"].all(x, device.attributes["{DRIVER}"].model != x)'
+    long = f"{list(range(400))}.all(x, {short.replace('(x', '(y').replace('!= x', '!= y')})"
+    slices = [pool(device("a", "a"))]
+    assert allocate([claim(request(selectors=[{"cel": {"expression": short}}]))], slices) is not None
+    with pytest.raises(SearchCut):
+        allocate([claim(request(selectors=[{"cel": {"expression": long}}]))], slices)
 
 
 def test_all_devices_of_one_model_are_found_by_trying() -> None:
@@ -257,7 +269,7 @@ def test_after_some_searches_that_were_cut_the_next_ones_get_less_time(monkeypat
     asked: list[int] = []
 
     def search(*arguments: Any) -> Search:
-        asked.append(arguments[-1])
+        asked.append(arguments[-2])
         return Search(*arguments)
 
     monkeypatch.setattr(al, "Search", search)

@@ -18,6 +18,7 @@ from dradash.scheduling.structured.allocation import Body, result_of
 from dradash.scheduling.structured.constraints import Constraint, constraint_of
 from dradash.scheduling.structured.counters import AvailableCounters
 from dradash.scheduling.structured.devices import AllocationError, DeviceID
+from dradash.scheduling.structured.effort import Effort
 from dradash.scheduling.structured.inventory import Inventory
 from dradash.scheduling.structured.pools import Pool
 from dradash.scheduling.structured.requests import Candidate, Request, RequestData, RequestKey, requests_of
@@ -29,6 +30,7 @@ __all__ = ["Allocator", "SearchCut", "object_name"]
 
 # Steps of the search on one node. Upstream stops after ten seconds (filterTimeout); this is about as far as it gets.
 STEPS: Final = 200_000
+_DEVICE: Final = 5  # units of work (effort.py), of a device or of one of its amounts, where all are asked for
 # Searches of an attempt that may take so many. Behind them FEWER_STEPS: upstream searches nodes side by side, and here
 # one pod must not hold up the verdicts of all others.
 MOST_CUT: Final = 4
@@ -54,12 +56,15 @@ class Allocator:
         classes: Mapping[str, DeviceClass],
         steps: int = 0,
         answers: Answers | None = None,
+        effort: Effort | None = None,
     ) -> None:
-        """steps: 0 for STEPS. answers: what selectors have said of these very devices before."""
+        """steps: 0 for STEPS. answers: what selectors have said of these very devices before. effort: besides asking
+        them; without a bound if None."""
         self.state = inventory.taken
         self._inventory = inventory
         self._classes = classes
         self._steps = steps or STEPS
+        self._effort = effort if effort is not None else Effort()
         self._cut = 0
         self._available = AvailableCounters(self.state)
         self.answers = answers if answers is not None else Answers()
@@ -74,7 +79,15 @@ class Allocator:
         prepared = self._prepare(claims, pools, selection)
         steps = self._steps if self._cut < MOST_CUT else min(self._steps, FEWER_STEPS)
         search = Search(
-            claims, pools, prepared.data, prepared.constraints, self.state, self._available, selection, steps
+            claims,
+            pools,
+            prepared.data,
+            prepared.constraints,
+            self.state,
+            self._available,
+            selection,
+            steps,
+            self._effort,
         )
         try:
             found = search.run()
@@ -118,6 +131,7 @@ class Allocator:
         """Number of devices of each alternative."""
         counts = []
         for s, alternative in enumerate(requests_of(request)):
+            self._effort.spend(_DEVICE)
             key = RequestKey(c, r, s)
             data[key] = self._validated(claim, key, alternative, pools, selection)
             counts.append(data[key].count)
@@ -167,6 +181,7 @@ class Allocator:
                 for device in item.spec.devices:
                     id_ = DeviceID(item.spec.driver, item.spec.pool.name, device.name)
                     candidate = Candidate(id_, device, item, pool)
+                    self._effort.spend(_DEVICE + _DEVICE * len(device.capacity))
                     if not selection.selectable(key, data, candidate, object_name(claim)):
                         continue
                     taken = self.state.capacity.get(id_, {})

@@ -12,15 +12,15 @@ from dradash.scheduling.structured.trial import Change, with_capacity
 _Cause = tuple[str, Limit, Quantity | None]
 
 
-def capacity_options(about: About) -> list[Option]:
-    """One for each cause, those of most devices first. Tried is what may be asked for instead."""
+def capacity_options(about: About, limit: int) -> list[Option]:
+    """One for each cause, those of most devices first, so many at most. Tried is what may be asked for instead."""
     by_cause: dict[_Cause, list[tuple[Fate, Never]]] = {}
     for fate in about.course.fates:
         if (never := fate.never) is not None:
             # How much a device has matters only of the largest.
             most = never.most if never.limit is Limit.POLICY else None
             by_cause.setdefault((never.name, never.limit, most), []).append((fate, never))
-    return [_option(about, of) for of in sorted(by_cause.values(), key=lambda of: -len(of))]
+    return [_option(about, of) for of in sorted(by_cause.values(), key=lambda of: -len(of))[:limit]]
 
 
 def _option(about: About, of: list[tuple[Fate, Never]]) -> Option:

@@ -17,11 +17,6 @@ from cel_expr_python.ext.ext_bindings import ExtBindings
 from cel_expr_python.ext.ext_optional import ExtOptional
 from msgspec.structs import replace
 
-from dradash.kinds import quantity as quantities
-from dradash.kinds import semver
-from dradash.kinds.quantity import InvalidQuantity
-from dradash.kinds.resourceslice import Device, DeviceAttribute
-from dradash.kinds.semver import InvalidVersion
 from dradash.scheduling.structured import celtree
 from dradash.scheduling.structured.celchecks import check
 from dradash.scheduling.structured.celdeclarations import (
@@ -44,10 +39,10 @@ from dradash.scheduling.structured.celdevice import (
 from dradash.scheduling.structured.celeval import program
 from dradash.scheduling.structured.celframe import Frame, Program
 from dradash.scheduling.structured.celmacros import expanded
-from dradash.scheduling.structured.celreads import reads
-from dradash.scheduling.structured.celvalues import EMPTY_MAP, CelError, CelMap, EvalError, type_name
+from dradash.scheduling.structured.celreads import is_plain, reads
+from dradash.scheduling.structured.celvalues import CelError, EvalError, type_name
 
-__all__ = ["CelError", "CompileError", "RuntimeFault", "Selector", "compile_anew", "compile_selector", "variables"]
+__all__ = ["CelError", "CompileError", "RuntimeFault", "Selector", "compile_anew", "compile_selector"]
 
 # Distinct expressions kept compiled: more than any cluster has classes and claims of different wording.
 _KEPT: Final = 4096
@@ -72,10 +67,12 @@ class Selector:
         self.expression = expression
         self.tree = tree
         self.reads = reads(tree)
+        self.is_plain = is_plain(tree)
+        self.reads_capacity = any(read.of == "capacity" for read in self.reads)
         self._run = run
 
     def matches(self, device: dict[str, Any]) -> bool:
-        """DeviceMatches on what `variables` returned. Raises RuntimeFault."""
+        """DeviceMatches on what `celvariables.variables` returned. Raises RuntimeFault."""
         return self.answer(Frame(device, REGEX))
 
     def answer(self, frame: Frame) -> bool:
@@ -144,51 +141,6 @@ def compile_selector(expression: str) -> Selector:
     if isinstance(compiled, CompileError):
         raise CompileError(*compiled.args)
     return compiled
-
-
-def variables(driver: str, device: Device) -> dict[str, Any]:
-    """What an expression sees of a device. Raises RuntimeFault for an attribute that has no known value."""
-    attributes: dict[str, list[tuple[str, Any]]] = {}
-    for name, attribute in device.attributes.items():
-        domain, id_ = _split(name, driver)
-        attributes.setdefault(domain, []).append((id_, _attribute(name, attribute)))
-    capacity: dict[str, list[tuple[str, Any]]] = {}
-    for name, held in device.capacity.items():
-        domain, id_ = _split(name, driver)
-        try:
-            amount = quantities.decoded(str(held.value))
-        except InvalidQuantity as error:
-            raise RuntimeFault(f"capacity {name}: {error}") from error
-        capacity.setdefault(domain, []).append((id_, amount))
-    return {
-        "device.driver": driver,
-        "device.allowMultipleAllocations": bool(device.allow_multiple_allocations),
-        "device.attributes": _by_domain(attributes),
-        "device.capacity": _by_domain(capacity),
-    }
-
-
-def _by_domain(values: dict[str, list[tuple[str, Any]]]) -> CelMap:
-    # A device may have a name both with and without its driver's domain: the later one counts.
-    return CelMap([(d, CelMap(list(dict(pairs).items()))) for d, pairs in values.items()], default=EMPTY_MAP)
-
-
-def _split(name: str, driver: str) -> tuple[str, str]:
-    domain, slash, id_ = name.partition("/")
-    return (domain, id_) if slash else (driver, name)
-
-
-def _attribute(name: str, attribute: DeviceAttribute) -> Any:
-    """getAttributeValue."""
-    for value in (attribute.int_value, attribute.bool_value, attribute.string_value):
-        if value is not None:
-            return value
-    if attribute.version_value is None:
-        raise RuntimeFault(f"attribute {name}: unsupported attribute value")
-    try:
-        return semver.parse(attribute.version_value)
-    except InvalidVersion as error:
-        raise RuntimeFault(f"attribute {name}: parse semantic version: {error}") from error
 
 
 class _Re2:

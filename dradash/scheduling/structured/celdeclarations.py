@@ -145,6 +145,7 @@ map .map__(list<{PAIR}>)
 map .merged__(list<map>)
 """
 
+DEVICE_MAPS: Final = ("device.attributes", "device.capacity")  # of these fields, as variables
 DEVICE_FIELDS: Final = {
     "driver": "string",
     "attributes": "map<string,map<string,any>>",

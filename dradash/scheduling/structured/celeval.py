@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from dradash.scheduling.structured.celcost import LONG_LIST, cost_of
-from dradash.scheduling.structured.celdeclarations import DEVICE_FIELDS
+from dradash.scheduling.structured.celdeclarations import DEVICE_FIELDS, DEVICE_MAPS
 from dradash.scheduling.structured.celframe import Frame, Program
 from dradash.scheduling.structured.celfunctions import FUNCTIONS
 from dradash.scheduling.structured.celoperators import SPECIAL, find
@@ -77,6 +77,8 @@ def _ident(name: str) -> Program:
 
 
 def _select(node: Select) -> Program:
+    if not node.test_only and (place := _domain_of(node.operand)) is not None:
+        return _value_of_device(*place, node.field)
     operand, field = program(node.operand), node.field
 
     def run(frame: Frame) -> Any:
@@ -88,6 +90,29 @@ def _select(node: Select) -> Program:
         return find(value.value if isinstance(value, Optional) and value.present else value, field).present
 
     return test if node.test_only else run
+
+
+def _domain_of(node: Node) -> tuple[str, str] | None:
+    """`device.attributes["domain"]`: the variable and the domain."""
+    match node:
+        case Call(function="_[_]", target=None, args=(Ident(name=name), Const(value=str(domain)))) if (
+            name in DEVICE_MAPS and "/" not in domain
+        ):
+            return name, domain
+    return None
+
+
+def _value_of_device(variable: str, domain: str, name: str) -> Program:
+    """The same as its three parts, one after the other, in one step: nearly every selector is made of these."""
+
+    def run(frame: Frame) -> Any:
+        frame.spend(3)
+        value = frame.variables[variable].named(domain, name)
+        if value is None:
+            raise EvalError(f"no such key: {name}")
+        return value
+
+    return run
 
 
 def _selected(value: Any, field: str) -> Any:

@@ -19,14 +19,15 @@ class Regex(Protocol):
 
 
 class Frame:
-    """One evaluation: the variables, and the cost so far."""
+    """One evaluation: the variables, the cost so far, and how many regular expressions were tried."""
 
-    __slots__ = ("cost", "regex", "variables")
+    __slots__ = ("cost", "regex", "tried", "variables")
 
     def __init__(self, variables: dict[str, Any], regex: Regex) -> None:
         self.variables = variables
         self.regex = regex
         self.cost = 0
+        self.tried = 0
 
     def spend(self, cost: int) -> None:
         self.cost += cost

@@ -161,6 +161,7 @@ def _matching(args: list[Program], answer: Callable[..., Any]) -> Program:
         text, pattern, *rest = (a(frame) for a in args)
         if not isinstance(text, str) or not isinstance(pattern, str) or any(type(r) is not int for r in rest):
             raise no_overload()
+        frame.tried += 1
         frame.spend(1 + (1 + len(text) // 10) * (1 + len(pattern) // 4))
         return answer(frame.regex, text, pattern, *rest)
 

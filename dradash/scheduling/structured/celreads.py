@@ -11,6 +11,14 @@ _MAPS: Final = {"device.attributes": "attributes", "device.capacity": "capacity"
 _INDEX: Final = ("_[_]", "_[?_]")
 
 
+_FEW: Final = 24  # parts of an expression: three or four comparisons
+_OPERATORS: Final = ("_==_", "_!=_", "_&&_", "_||_", "!_", "_<_", "_<=_", "_>_", "_>=_", "_[_]", "@in", "_?._", "_[?_]")
+_FUNCTIONS: Final = (
+    *("orValue", "hasValue", "startsWith", "endsWith", "contains"),
+    *("semver", "quantity", "isGreaterThan", "isLessThan", "compareTo"),
+)
+
+
 class Read(NamedTuple):
     """A value of a device: `of` is "attributes" or "capacity"; no name: all of the domain; no domain: all there is."""
 
@@ -21,6 +29,18 @@ class Read(NamedTuple):
 
 def reads(tree: Tree) -> frozenset[Read]:
     return frozenset(_reads(tree.root))
+
+
+def is_plain(tree: Tree) -> bool:
+    """Whether evaluating it costs no more than looking at what it reads: a few comparisons, no macros."""
+    left = [tree.root]
+    for node in left:
+        if len(left) > _FEW or not isinstance(node, (Const, Ident, Select, Call, ListOf)):
+            return False
+        if isinstance(node, Call) and node.function not in (*_OPERATORS, *_FUNCTIONS):
+            return False
+        left += _children(node)
+    return True
 
 
 def _reads(node: Node) -> Iterator[Read]:

@@ -164,6 +164,8 @@ def is_number(value: Any) -> bool:
 
 def equal(a: Any, b: Any) -> bool:
     """types.Equal: false across types, except that numbers compare by value. EvalError when an opaque value is left."""
+    if type(a) is str and type(b) is str:
+        return a == b  # most comparisons of selectors
     if a is None or b is None:
         return a is None and b is None
     if is_number(a) and is_number(b):

@@ -12,10 +12,12 @@ from functools import lru_cache, partial
 from typing import Any, Final
 
 from dradash.kinds.resourceslice import Device, ResourceSlice
+from dradash.scheduling.structured.cel import compile_selector
 from dradash.scheduling.structured.celreads import Read
 from dradash.scheduling.structured.constraints import lookup_attribute
 from dradash.scheduling.structured.devices import AllocatedState, DeviceID
-from dradash.scheduling.structured.reading import Reading, capacity_seen, plain_seen, value_seen
+from dradash.scheduling.structured.reading import Reading, capacity_seen, is_readable, plain_seen, value_seen
+from dradash.scheduling.structured.selection import answer_of, plainly
 
 MOST: Final = 200_000  # columns with a number; then it begins again
 _PLAIN: Final = Read("plain")
@@ -23,6 +25,9 @@ _AMOUNTS: Final = Read("amounts")
 _TAKEN: Final = Read("taken")
 
 _MATCHED: Final = "matched"
+_ANSWERED: Final = "answered"
+_OF_CLASS: Final = "class"
+_READABLE: Final = Read("readable")
 
 Signature = tuple[int, ...]
 _See = Callable[[str, Device], Hashable]
@@ -68,9 +73,25 @@ class Columns:
         return known[1]
 
     def _column(self, known: dict[Read, int], item: ResourceSlice, read: Read) -> int:
-        driver, see = item.spec.driver, _seeing(read)
-        number = known[read] = self._number(tuple([see(driver, device) for device in item.spec.devices]))
+        if read.of == _ANSWERED:
+            number = self._number(self._answers(known, item, read.name))
+        else:
+            driver, see = item.spec.driver, _seeing(read)
+            number = self._number(tuple([see(driver, device) for device in item.spec.devices]))
+        # Every claim may bring a selector of its own: what they say is kept in situations only, of which there are few.
+        if read.of != _ANSWERED or read.domain == _OF_CLASS:
+            known[read] = number
         return number
+
+    def _answers(self, known: dict[Read, int], item: ResourceSlice, expression: str) -> tuple[bool | str, ...]:
+        driver, devices = item.spec.driver, item.spec.devices
+        selector = compile_selector(expression)
+        if selector.is_plain:
+            if _READABLE not in known:
+                known[_READABLE] = all(map(is_readable, devices))
+            if known[_READABLE]:
+                return tuple([plainly(selector, driver, device) for device in devices])
+        return tuple([answer_of(expression, driver, device) for device in devices])
 
     def _number(self, column: Hashable) -> int:
         return self._numbers.setdefault(column, len(self._numbers))
@@ -87,7 +108,9 @@ class Columns:
 @lru_cache(maxsize=1024)
 def _columns(reading: Reading) -> tuple[Read, ...]:
     matched = [Read(_MATCHED, "", name) for name in sorted(reading.matched)]
-    return (_PLAIN, *sorted(reading.values), *matched, *([_AMOUNTS] if reading.amounts else []))
+    answered = [Read(_ANSWERED, _OF_CLASS, expression) for expression in sorted(reading.of_classes)]
+    answered += [Read(_ANSWERED, "", expression) for expression in sorted(reading.answers)]
+    return (_PLAIN, *sorted(reading.values), *matched, *([_AMOUNTS] if reading.amounts else []), *answered)
 
 
 def _seeing(read: Read) -> _See:

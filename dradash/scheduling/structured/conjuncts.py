@@ -113,6 +113,7 @@ def without(expression: str, part: str) -> str:
     return " && ".join(f"({p})" for p in conjuncts(expression) if p != part) or "true"
 
 
+@lru_cache(maxsize=4096)
 def short(part: str) -> str:
     """`model == "h100"` for `device.attributes["gpu.example.com"].model == "h100"`."""
     return _DOMAIN.sub("", part).strip()

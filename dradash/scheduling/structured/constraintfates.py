@@ -78,11 +78,12 @@ def _lose(course: Course, reasons: dict[int, str]) -> None:
 
 
 def _match(attribute: str, concerned: list[Course]) -> None:
-    supply: list[Counter[Hashable]] = []
+    held: list[dict[int, Hashable]] = []
     for course in concerned:
         values = {i: _value(f, attribute) for i, f in enumerate(course.fates) if f.lost is None}
         _lose(course, {i: f"has no attribute {attribute}" for i, v in values.items() if v is None})
-        supply.append(Counter(v for v in values.values() if v is not None))
+        held.append({i: v for i, v in values.items() if v is not None})
+    supply = [Counter(values.values()) for values in held]
     every = {value: None for of in supply for value in of}
     if not every:
         return
@@ -90,14 +91,15 @@ def _match(attribute: str, concerned: list[Course]) -> None:
     wanted = len({c.group for c in concerned})
     best = max(every, key=lambda value: served[value])
     viable = {value for value in every if served[value][0] == wanted} or {best}
-    for course, of in zip(concerned, supply, strict=True):
-        reasons = {}
-        for i, fate in enumerate(course.fates):
-            value = _value(fate, attribute)
-            if fate.lost is None and value is not None and value not in viable:
-                said = f"{attribute} = {attribute_text(fate.seen.candidate, attribute)}"
-                reasons[i] = f"{said}: {_clash(of[value], course)}"
-        _lose(course, reasons)
+    for course, values, of in zip(concerned, held, supply, strict=True):
+        clashing = {i: value for i, value in values.items() if value not in viable}
+        _lose(
+            course,
+            {
+                i: f"{attribute} = {attribute_text(course.fates[i].seen.candidate, attribute)}: {_clash(of[v], course)}"
+                for i, v in clashing.items()
+            },
+        )
 
 
 def _served(value: Hashable, concerned: list[Course], supply: list[Counter[Hashable]]) -> tuple[int, int]:

@@ -18,6 +18,14 @@ class AvailableCounters:
     def __init__(self, state: AllocatedState) -> None:
         self._state = state
         self._by_pool: dict[str, CounterSets] = {}
+        self._sizes: dict[str, int] = {}
+
+    def size(self, pool: Pool) -> int:
+        """How many counters `of` has."""
+        name = pool.id.pool
+        if name not in self._sizes:
+            self._sizes[name] = sum(map(len, self.of(pool).values()))
+        return self._sizes[name]
 
     def of(self, pool: Pool) -> CounterSets:
         known = self._by_pool.get(pool.id.pool)

@@ -1,7 +1,7 @@
 """Why a pod's claims get no devices, or which they could get: the funnel of each request, and what would change it.
 
 Made while the cluster is held still: reading the inventory changes what it has found out, so it cannot be handed out
-as a snapshot. What is looked at is bounded instead (looks.py): some 100 ms, about a second at worst.
+as a snapshot. What is done is bounded instead (looks.py): some 100 ms, less than a second at worst.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ from dradash.scheduling.structured.allocator import Allocator
 from dradash.scheduling.structured.claims import pod_claims
 from dradash.scheduling.structured.claimsize import oversized
 from dradash.scheduling.structured.cycle import CycleState
+from dradash.scheduling.structured.effort import Effort
 from dradash.scheduling.structured.fates import Stage
 from dradash.scheduling.structured.funnel import Holders, RequestFunnel, Told, fold
 from dradash.scheduling.structured.listers import listed
-from dradash.scheduling.structured.looks import ASKED, Budget, asking, steps
+from dradash.scheduling.structured.looks import ADVISED, ASKED, SEARCHED, SELECTORS, Budget
 from dradash.scheduling.structured.nodefilter import alike
 from dradash.scheduling.structured.nodefunnel import NodeFunnel, node_funnel
 from dradash.scheduling.structured.selection import Answers
@@ -97,6 +98,7 @@ class Examination:
     def __init__(self, pod: Pod, cluster: Cluster, now: float, answers: Answers | None = None) -> None:
         self._pod, self._cluster, self._now = pod, cluster, now
         self._answers = answers if answers is not None else Answers()
+        self._answers.effort = Effort(SELECTORS)
         caches = listed(cluster)
         lookup = pod_claims(pod, caches.claims)
         self._state, self._status = plugin.pre_filter(pod, caches, lookup)
@@ -144,7 +146,7 @@ class Examination:
     def _looks(self, sets: list[int], most: int, *, ask: bool = True) -> list[_Looked]:
         """As many requests on each as on the first."""
         looked: list[_Looked] = []
-        budget, asked = Budget(), Budget(ASKED)
+        budget, asked = Budget(), Effort(ASKED)
         for members in sorted(sets, key=lambda s: -s.bit_count())[:most]:
             if budget.left <= 0:
                 break
@@ -162,7 +164,7 @@ class Examination:
         _, left = nodechecks.check_nodes(self._pod, nodes, shown)
         return alike(self._state, nodes, left or nodes.all)
 
-    def _look(self, members: int, budget: Budget, asked: Budget | None) -> _Looked:
+    def _look(self, members: int, budget: Budget, asked: Effort | None) -> _Looked:
         table = self._cluster.nodes
         node = table.by_name[table.names(members & -members)[0]]
         claims = self._claims(node)
@@ -174,19 +176,18 @@ class Examination:
             status = error(found.error)
         elif asked is None:
             status = unschedulable(plugin.CANNOT_ALLOCATE)
-        elif status.is_success and not asked.spend(_asking(found)):
-            status = unschedulable(CUT)
         elif status.is_success:
-            self._allow(steps(STEPS, _devices(found)))
-            status = plugin.filter_node(self._state, node, self._now)
-        if status.message == plugin.TIMED_OUT:
-            status = unschedulable(CUT)
+            status = self._filtered(node, asked)
         return _Looked(found, members.bit_count(), status)
 
-    def _allow(self, most: int) -> None:
-        state = self._state
+    def _filtered(self, node: Node, asked: Effort) -> Status:
+        state, most = self._state, min(SEARCHED, asked.left)
+        effort = Effort(most)
         if state.allocator is not None:
-            state.allocator = Allocator(state.listed.inventory, state.listed.classes, most, self._answers)
+            state.allocator = Allocator(state.listed.inventory, state.listed.classes, STEPS, self._answers, effort)
+        status = plugin.filter_node(state, node, self._now)
+        asked.left -= most - effort.left
+        return unschedulable(CUT) if status.message == plugin.TIMED_OUT else status
 
     def _claims(self, node: Node) -> list[ResourceClaim]:
         state = self._state
@@ -205,7 +206,8 @@ class Examination:
             return ()
         tried = Trials(self._cluster.inventory, self._cluster.device_classes, self._answers, trials)
         unread = self._cluster.malformed["deviceclasses"]
-        advice = Advice(tried, self._holders, self._pods_of(), everywhere=everywhere, unread=unread)
+        work = Budget(ADVISED)
+        advice = Advice(tried, self._holders, self._pods_of(), work, everywhere=everywhere, unread=unread)
         # A node without devices has nothing that could be changed: it is told of where no node has any.
         able = [one for one in looked if not one.funnel.sees_nothing] or looked
         nearest = sorted(able, key=_distance)[:NEAREST]
@@ -216,7 +218,7 @@ class Examination:
         advised = [hint for funnel in told for hint in advice.on(funnel)]
         found: dict[tuple[str, str, str], Hint] = {}
         for hint in sorted(advised, key=lambda h: not h.verified):
-            about = _of_cluster(hint, requests, looked) if everywhere else hint
+            about = _of_cluster(hint, requests, looked, work) if everywhere else hint
             found.setdefault((about.kind, about.request, about.sentence), about)
             if len(found) == HINTS:
                 break
@@ -227,7 +229,7 @@ class Examination:
         return lambda key: holders(claims[key]) if key in claims else ()
 
 
-def _of_cluster(hint: Hint, requests: tuple[RequestFunnel, ...], looked: list[_Looked]) -> Hint:
+def _of_cluster(hint: Hint, requests: tuple[RequestFunnel, ...], looked: list[_Looked], work: Budget) -> Hint:
     """A selector is the same on all nodes: what it met anywhere is told."""
     if hint.kind != "selector":
         return replace(hint, node="") if hint.kind == "class" else hint
@@ -240,18 +242,8 @@ def _of_cluster(hint: Hint, requests: tuple[RequestFunnel, ...], looked: list[_L
                     values.update({v.text: v.count for v in loss.values})
     owner = hint.sentence.partition(" wants ")[0]
     stage = Stage.CLASS if owner.startswith("class ") else Stage.REQUEST
-    more = besides(((o.funnel, o.nodes) for o in looked), hint.claim, hint.request, hint.names[0], stage)
+    more = besides(((o.funnel, o.nodes) for o in looked), hint.claim, hint.request, hint.names[0], stage, work)
     return replace(hint, node="", sentence=wants(owner, hint.names[0], values, "this cluster", more))
-
-
-def _asking(funnel: NodeFunnel) -> int:
-    if oversized(funnel.claims):
-        return 1  # refused before any device is looked at
-    return asking(funnel.claims, _devices(funnel))
-
-
-def _devices(funnel: NodeFunnel) -> int:
-    return len(funnel.sight.devices) if funnel.sight is not None else 0
 
 
 def _answers(looked: list[_Looked]) -> tuple[NodesAnswer, ...]:

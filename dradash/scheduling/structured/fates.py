@@ -15,13 +15,12 @@ import msgspec
 
 from dradash.kinds.deviceclaim import DeviceSelector
 from dradash.kinds.deviceclass import DeviceClass
-from dradash.kinds.quantity import Quantity
 from dradash.kinds.resourceslice import DeviceTaint
 from dradash.scheduling.structured import capacity
 from dradash.scheduling.structured.capacity import Never
 from dradash.scheduling.structured.cel import CompileError, RuntimeFault
 from dradash.scheduling.structured.conjuncts import Met, met, refusing, short
-from dradash.scheduling.structured.counters import AvailableCounters, CounterSets
+from dradash.scheduling.structured.counterfates import CounterFates
 from dradash.scheduling.structured.devices import AllocatedState, AllocationError, DeviceID, amount
 from dradash.scheduling.structured.requests import Candidate, Request, tolerates
 from dradash.scheduling.structured.requests import is_refused_by_taint as is_refused
@@ -76,7 +75,8 @@ class Fates(list[Fate]):
 
 
 _STAGES: Final = tuple(Stage)
-_ZERO: Final = Quantity(0)
+_AMOUNT: Final = 8  # units of work (effort.py): of an amount of capacity, asked about twice
+_MET: Final = 2  # of a value that is told
 _EFFECTS: Final = ("NoSchedule", "NoExecute")
 
 
@@ -88,7 +88,8 @@ class Judge:
         self._taken = taken
         self._answers = answers
         self._unread = unread
-        self._available = AvailableCounters(taken)
+        self._effort = answers.effort
+        self._counters = CounterFates(taken, self._effort)
         self._known: dict[tuple[str, bytes], Fates] = {}
 
     def knows(self, request: Request) -> bool:
@@ -96,6 +97,7 @@ class Judge:
         return _wanted(request) in self._known
 
     def fates(self, request: Request, device_class: DeviceClass | None) -> Fates:
+        """Raises SearchCut where the effort of the answers ends."""
         key = _wanted(request)
         if key not in self._known:
             self._known[key] = Fates(self._fate(seen, request, device_class) for seen in self._sight.devices)
@@ -115,6 +117,7 @@ class Judge:
         )
         if refused is not None:
             return refused
+        self._effort.spend(len(candidate.device.taints) * (1 + len(request.tolerations)) // 2)
         if is_refused(candidate.device, request):
             return Fate(seen, Stage.TAINTS, f"taint {', '.join(untolerated(candidate, request))}")
         try:
@@ -134,14 +137,20 @@ class Judge:
             except RuntimeFault as error:
                 part = refusing(expression, candidate, self._answers)
                 why = f"{owner}: selector #{i}: CEL runtime error: {error}"
-                return Fate(seen, stage, why, met(part, candidate), part, stops=True)
+                return Fate(seen, stage, why, self._met(part, candidate), part, stops=True)
             part = refusing(expression, candidate, self._answers)
-            return Fate(seen, stage, f"{owner} wants {short(part)}", met(part, candidate), part)
+            return Fate(seen, stage, f"{owner} wants {short(part)}", self._met(part, candidate), part)
         return None
+
+    def _met(self, part: str, candidate: Candidate) -> tuple[Met, ...]:
+        found = met(part, candidate)
+        self._effort.spend(_MET * len(found))
+        return found
 
     def _taken_fate(self, seen: Seen, request: Request) -> Fate | None:
         candidate, taken = seen.candidate, self._taken
         id_, device = candidate.id, candidate.device
+        self._effort.spend(_AMOUNT * len(device.capacity))
         # Before what others hold: words that say what is left, or who holds it, say that giving it back would help.
         if (never := capacity.never(request.capacity, device.capacity)) is not None:
             return Fate(seen, Stage.FREE, never.why, never=never)
@@ -150,57 +159,16 @@ class Judge:
         if not capacity.fits(taken.capacity.get(id_, {}), {}, request.capacity, device.capacity):
             return Fate(seen, Stage.FREE, _capacity_left(candidate, request, taken), blockers=(id_,))
         shares = bool(device.allow_multiple_allocations) and id_ in taken.capacity
-        if device.consumes_counters and not shares:
-            return self._counted_fate(seen)
+        refusal = self._counters.refusal(candidate) if device.consumes_counters and not shares else None
+        if refusal is not None:
+            return Fate(seen, Stage.FREE, refusal[0], blockers=refusal[1])
         return None
-
-    def _counted_fate(self, seen: Seen) -> Fate | None:
-        """Of a device that consumes counters. One below zero refuses every device."""
-        candidate = seen.candidate
-        wanted: CounterSets = {}
-        for consumption in candidate.device.consumes_counters:
-            counters = wanted.setdefault(consumption.counter_set, {})
-            for name, counter in consumption.counters.items():
-                counters[name] = counters.get(name, _ZERO) + amount(counter.value)
-        short = ""
-        # Kept by pool name alone, as the allocator does: with two drivers they may be those of the other's pool.
-        for set_name, left in self._available.of(candidate.pool).items():
-            for name, have in left.items():
-                needs, whole = wanted.get(set_name, {}).get(name, _ZERO), _whole(candidate, set_name, name)
-                said = f"counter {set_name}/{name}: needs {needs}"
-                if whole is not None and whole.compare(needs) < 0:
-                    return Fate(seen, Stage.FREE, f"{said}, the pool has {whole}")
-                if have.compare(needs) < 0:
-                    short = short or f"{said}, {have}{'' if whole is None else f' of {whole}'} left"
-        return Fate(seen, Stage.FREE, short, blockers=self._consumers(candidate)) if short else None
-
-    def _consumers(self, candidate: Candidate) -> tuple[DeviceID, ...]:
-        """Allocated devices that draw on the counters that this one needs."""
-        sets = {c.counter_set for c in candidate.device.consumes_counters}
-        driver, pool = candidate.id.driver, candidate.id.pool
-        return tuple(
-            id_
-            for item in (*candidate.pool.here, *candidate.pool.elsewhere)
-            for device in item.spec.devices
-            if any(c.counter_set in sets for c in device.consumes_counters)
-            and self._taken.holds(id_ := DeviceID(driver, pool, device.name))
-        )
 
 
 def _wanted(request: Request) -> tuple[str, bytes]:
     """All of a request that a device's fate depends on."""
     asked = (request.admin_access, request.selectors, request.tolerations, request.capacity)
     return request.class_name, msgspec.json.encode(asked)
-
-
-def _whole(candidate: Candidate, set_name: str, counter: str) -> Quantity | None:
-    counter_set = candidate.pool.counter_sets.get(set_name)
-    if counter_set is None or counter not in counter_set.counters:
-        return None
-    try:
-        return amount(counter_set.counters[counter].value)
-    except AllocationError:
-        return None
 
 
 def untolerated_taints(candidate: Candidate, request: Request) -> tuple[DeviceTaint, ...]:

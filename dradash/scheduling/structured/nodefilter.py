@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
 
 from dradash.scheduling import nodeset
@@ -9,9 +11,10 @@ from dradash.scheduling.nodetable import NodeTable
 from dradash.scheduling.status import SUCCESS, Code, Status
 from dradash.scheduling.structured import plugin
 from dradash.scheduling.structured.cycle import CycleState
-from dradash.scheduling.structured.reading import EVERYTHING, reading_of
+from dradash.scheduling.structured.reading import EVERYTHING, by_answers, reading_of
 
-MOST_ERRORS = 50  # nodes that are asked one by one what their error says
+MANY: Final = 64  # situations by values: more are looked at by answers
+MOST_ERRORS: Final = 50  # nodes that are asked one by one what their error says
 
 
 class Filtered(msgspec.Struct, frozen=True):
@@ -34,8 +37,8 @@ def filter_nodes(state: CycleState, nodes: NodeTable, left: int, now: float) -> 
     statuses: dict[Status, int] = {}
     scores: dict[int, int] = {}
     errors: dict[str, None] = {}
-    for members in alike(state, nodes, left):
-        name = nodes.names(members & -members)[0]
+    for members in alike(state, nodes, left, by_values=False):
+        name = nodes.name((members & -members).bit_length() - 1)
         status = plugin.filter_node(state, nodes.by_name[name], now)
         if status.code is Code.ERROR:
             errors |= dict.fromkeys(_errors(state, nodes, members, now))
@@ -49,14 +52,21 @@ def filter_nodes(state: CycleState, nodes: NodeTable, left: int, now: float) -> 
     return Filtered((*statuses.items(), (SUCCESS, passed)), ranked, tuple(errors))
 
 
-def alike(state: CycleState, nodes: NodeTable, left: int) -> list[int]:
-    """Sets of nodes that Filter answers alike, in the order of their first node."""
+def alike(state: CycleState, nodes: NodeTable, left: int, *, by_values: bool = True) -> list[int]:
+    """Sets of nodes that Filter answers alike, in the order of their first node.
+
+    by_values: whether the devices of such nodes have the same values too, where selectors read them.
+    """
     if not state.claims:
         return [left] if left else []
-    reading = reading_of((state.claims[i].claim for i in state.to_allocate()), state.listed.classes)
+    claims, inventory = [state.claims[i].claim for i in state.to_allocate()], state.listed.inventory
+    reading = reading_of(claims, state.listed.classes)
     if state.has_extended_claim:
         reading = EVERYTHING  # its requests are made for each node
-    situations = state.listed.inventory.situations(reading, nodes)
+    situations = inventory.situations(reading, nodes)
+    if len(situations) > MANY and reading.values and not by_values and not state.has_extended_claim:
+        # Each device has its own value, a serial number say: what selectors say of it tells more nodes alike.
+        situations = inventory.situations(by_answers(reading, claims, state.listed.classes), nodes)
     sets = [s for members in situations.values() if (s := members & left)]
     for information in state.information:
         if information.available_on is not None:

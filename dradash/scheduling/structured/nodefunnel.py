@@ -15,10 +15,11 @@ from dradash.scheduling.structured.constraintfates import Course, constrain
 from dradash.scheduling.structured.devices import AllocatedState, AllocationError
 from dradash.scheduling.structured.fates import Fate, Judge, Stage
 from dradash.scheduling.structured.inventory import Inventory
-from dradash.scheduling.structured.looks import CONSTRAINTS, LIGHT, REQUESTS, SHARED, Budget
+from dradash.scheduling.structured.looks import CONSTRAINTS, FIRST, LIGHT, REQUESTS, SEEN, SHARED, Budget
 from dradash.scheduling.structured.requests import Request, requests_of
 from dradash.scheduling.structured.selection import Answers
 from dradash.scheduling.structured.sight import Sight, sight_of
+from dradash.scheduling.structured.wanted import SearchCut
 
 _BEFORE_ALL: Final = (Stage.POOL, Stage.CLASS, Stage.REQUEST)
 
@@ -82,7 +83,7 @@ def node_funnel(
 ) -> NodeFunnel:
     """unread: classes that are malformed, with what is wrong with them.
 
-    budget: the first request is looked at whatever is left of it.
+    budget: the first request is looked at whatever is left of it (FIRST), if the effort of the answers allows it.
     """
     try:
         sight = sight_of(inventory, node)
@@ -90,14 +91,18 @@ def node_funnel(
         return NodeFunnel(node, claims, [[] for _ in claims], error=str(wrong))
     taken = inventory.taken
     judge = Judge(sight, taken, answers, unread)
-    spending = _Spending(judge, len(sight.devices), budget or Budget())
+    spending = _Spending(judge, sight, budget or Budget())
     courses: list[list[Course]] = []
     for claim in claims:
         of_claim = []
         for group, given in enumerate(claim.spec.devices.requests):
-            for request in spending.allowed(claim, requests_of(given)):
-                fates = judge.fates(request, classes.get(request.class_name))
-                of_claim.append(Course(request, group, _needed(request, fates, sight, taken), fates))
+            some = spending.allowed(claim, requests_of(given))
+            try:
+                judged = [(r, judge.fates(r, classes.get(r.class_name))) for r in some]
+            except SearchCut:
+                spending.give_up(some)
+                continue
+            of_claim += [Course(r, group, _needed(r, fates, sight, taken), fates) for r, fates in judged]
         constrain(claim.spec.devices.constraints[:CONSTRAINTS], of_claim)
         courses.append(of_claim)
     return NodeFunnel(node, claims, courses, sight, left_out=spending.left_out)
@@ -106,27 +111,36 @@ def node_funnel(
 class _Spending:
     """How many requests a node's funnel has: the first ones, each with its alternatives."""
 
-    def __init__(self, judge: Judge, devices: int, budget: Budget) -> None:
-        self._judge, self._devices, self._budget = judge, devices, budget
+    def __init__(self, judge: Judge, sight: Sight, budget: Budget) -> None:
+        self._judge, self._devices, self._budget = judge, len(sight.devices), budget
+        self._amounts = sum(len(seen.candidate.device.capacity) for seen in sight.devices)
         self._told = self.left_out = 0
+        budget.spend(self._devices // SEEN, always=True)
 
     def allowed(self, claim: ResourceClaim, alternatives: list[Request]) -> list[Request]:
         some = alternatives[:MAX_FIRST_AVAILABLE]
         is_first = not self._told and not self.left_out
         is_over = bool(self.left_out) or self._told + len(some) > REQUESTS
-        if is_over or not self._budget.spend(self._looks(claim, some), always=is_first):
+        looks = 0 if is_over else self._looks(claim, some)
+        if is_over or not self._budget.spend(looks, always=is_first and looks <= FIRST):
             some = []
         self._told += len(some)
         self.left_out += len(alternatives) - len(some)
         return some
+
+    def give_up(self, some: list[Request]) -> None:
+        """These were allowed, and could not be looked at."""
+        self._told -= len(some)
+        self.left_out += len(some)
 
     def _looks(self, claim: ResourceClaim, alternatives: list[Request]) -> int:
         constraints = len(claim.spec.devices.constraints[:CONSTRAINTS])
         looks = 0
         for request in alternatives:
             known = self._devices // SHARED if self._judge.knows(request) else self._devices
-            light = constraints + (request.mode == ALL)
-            looks += 1 + known + light * self._devices // LIGHT
+            light = constraints * self._devices
+            light += self._devices + self._amounts if request.mode == ALL else 0
+            looks += 1 + known + light // LIGHT
         return looks
 
 

@@ -22,11 +22,14 @@ from dradash.scheduling.structured.requests import Request, requests_of
 
 class Reading(msgspec.Struct, frozen=True):
     """values: what selectors see; matched: attributes that constraints compare, with their domain; amounts: whether
-    some request asks for capacity."""
+    some request asks for capacity; answers: selectors of requests of which only the answer is looked at; of_classes:
+    the same of classes."""
 
     values: frozenset[Read] = frozenset()
     matched: frozenset[str] = frozenset()
     amounts: bool = False
+    answers: frozenset[str] = frozenset()
+    of_classes: frozenset[str] = frozenset()
 
 
 EVERYTHING: Final = Reading(frozenset((Read("attributes"), Read("capacity"))), frozenset(), amounts=True)
@@ -43,6 +46,21 @@ def reading_of(claims: Iterable[ResourceClaim], classes: Mapping[str, DeviceClas
             amounts |= request.capacity is not None
             values |= _read_by(request, classes)
     return Reading(frozenset(values), frozenset(matched), amounts)
+
+
+def by_answers(reading: Reading, claims: Iterable[ResourceClaim], classes: Mapping[str, DeviceClass]) -> Reading:
+    """The same claims' reading, coarser: what their selectors say of devices in place of the values that they see.
+
+    The allocator learns nothing else of values, but for those that constraints compare. Where some selector is not
+    plain it stays as it is: asking all devices might take for ever, and here nothing ends it.
+    """
+    requests = [r for claim in claims for of in claim.spec.devices.requests for r in requests_of(of)]
+    of_classes = {s for r in requests if r.class_name in classes for s in classes[r.class_name].spec.selectors}
+    answers = frozenset(s.cel.expression for r in requests for s in r.selectors if s.cel and _read_by_selector(s))
+    asked = frozenset(s.cel.expression for s in of_classes if s.cel and _read_by_selector(s))
+    if not all(compile_selector(expression).is_plain for expression in answers | asked):
+        return reading
+    return Reading(matched=reading.matched, amounts=reading.amounts, answers=answers, of_classes=asked)
 
 
 def _read_by(request: Request, classes: Mapping[str, DeviceClass]) -> set[Read]:

@@ -21,6 +21,7 @@ from dradash.scheduling.structured.devices import (
     add_capacity,
     remove_capacity,
 )
+from dradash.scheduling.structured.effort import Effort
 from dradash.scheduling.structured.hopeless import is_hopeless
 from dradash.scheduling.structured.pools import Pool
 from dradash.scheduling.structured.requests import Candidate, RequestData, RequestKey, is_refused_by_taint
@@ -28,6 +29,10 @@ from dradash.scheduling.structured.selection import Selection
 from dradash.scheduling.structured.shortcuts import alike_from, leaves_nothing_behind
 from dradash.scheduling.structured.wanted import Hopeless, SearchCut, TooManyResults, Wanted
 
+# Units of work (effort.py): of a device that is passed, of what is compared of it, of an amount of capacity.
+_DEVICE: Final = 3
+_COMPARED: Final = 1
+_AMOUNT: Final = 4
 COUNTS_AFTER: Final = (300, 3_000, 30_000)  # steps after which it is counted whether there can be a solution
 
 
@@ -42,6 +47,7 @@ class Search:
         available: AvailableCounters,
         selection: Selection,
         steps: int,
+        effort: Effort,
     ) -> None:
         self.results: list[list[Chosen]] = [[] for _ in claims]
         self._claims = claims
@@ -54,6 +60,8 @@ class Search:
             for item in pool.here
             for device in item.spec.devices
         ]
+        effort.spend(_DEVICE * len(self._candidates))
+        self._effort = effort
         self._leaves_nothing_behind = leaves_nothing_behind(self._candidates, constraints, data.values())
         # From this request on, (claim, request), devices that look alike may be exchanged.
         self._alike_from = alike_from(data, constraints)
@@ -108,6 +116,8 @@ class Search:
         return self._take_any(wanted, data, in_sub_request=in_sub_request, start=start)
 
     def _is_hopeless(self) -> bool:
+        constraints = sum(map(len, self._constraints))
+        self._effort.spend(len(self._data) * len(self._candidates) * (_DEVICE + constraints * _COMPARED))
         return is_hopeless(
             self._claims, self._data, self._constraints, self._candidates, self._can_be_had, self._available
         )
@@ -151,10 +161,13 @@ class Search:
         if self._leaves_nothing_behind and self._cannot_suffice(wanted, data, start):
             return False
         failed: list[int] = []
+        spend = self._effort.spend
         for place in range(start, len(self._candidates)):
+            spend(_DEVICE)
             candidate = self._candidates[place]
             if not self._is_candidate(wanted, data, candidate):
                 continue
+            spend(_DEVICE * len(failed))
             if failed and any(self._is_interchangeable(wanted, other, place) for other in failed):
                 continue
             taken = self._take(wanted, data, candidate, must=False)
@@ -188,6 +201,7 @@ class Search:
             device = candidate.device
             if device.allow_multiple_allocations:
                 return candidate.id  # what is left of it changes in the search: like no other
+            self._effort.spend(_COMPARED * (len(self._attributes) + len(self._data) * (1 + len(device.capacity))))
             values = []
             for name in self._attributes:
                 attribute = lookup_attribute(device, candidate.id, name)
@@ -203,8 +217,9 @@ class Search:
         Upstream tries all combinations and ends with the same answer, if trying leaves nothing behind.
         """
         missing = data.count - wanted.device
-        known = self._selection.known(wanted.key)
+        known, spend = self._selection.known(wanted.key), self._effort.spend
         for place in range(start, len(self._candidates)):
+            spend(_COMPARED)
             id_ = self._candidates[place].id
             if self._is_taken(wanted, data, id_):
                 continue
@@ -244,10 +259,12 @@ class Search:
         taken, taking = self._state.capacity.get(candidate.id, {}), self._taking.get(candidate.id, {})
         wanted, held = data.request.capacity, candidate.device.capacity
         if taken or taking:
+            self._effort.spend(_AMOUNT * len(held))
             return capacity.fits(taken, taking, wanted, held)
         # Of a device that nobody shares the answer does not change.
         key = (id(data), candidate.id)
         if key not in self._fits_alone:
+            self._effort.spend(_AMOUNT * len(held))
             self._fits_alone[key] = capacity.fits(taken, taking, wanted, held)
         return self._fits_alone[key]
 
@@ -258,13 +275,17 @@ class Search:
         if self._is_taken(wanted, data, id_) and not (multiple and request.admin_access):
             return None
         shares = multiple and (id_ in self._state.capacity or id_ in self._taking)
-        if device.consumes_counters and not shares and not self._counters.take(candidate):
-            return None
+        self._effort.spend(_COMPARED * (1 + len(device.taints) * len(request.tolerations)))
+        if device.consumes_counters and not shares:
+            self._effort.spend(_COMPARED * self._available.size(candidate.pool))
+            if not self._counters.take(candidate):
+                return None
         # From here on upstream leaves behind what it did when a check fails: counters, and further down constraints.
         if is_refused_by_taint(device, request):
             return None
         constraints = self._constraints[wanted.claim]
         for i, constraint in enumerate(constraints):
+            self._effort.spend(_COMPARED)
             if constraint.add(request, device, id_):
                 continue
             if must:

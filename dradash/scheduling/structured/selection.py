@@ -3,41 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Final
+from typing import Any, Final
 
 from dradash.kinds.deviceclaim import DeviceSelector
 from dradash.kinds.node import Node
 from dradash.kinds.resourceslice import Device
-from dradash.scheduling.structured.cel import CompileError, RuntimeFault, Selector, compile_selector, variables
+from dradash.scheduling.structured.cel import REGEX, CompileError, RuntimeFault, Selector, compile_selector
+from dradash.scheduling.structured.celframe import Frame
+from dradash.scheduling.structured.celvariables import attributes_of_readable, variables, variables_of_readable
 from dradash.scheduling.structured.devices import AllocationError, DeviceID
+from dradash.scheduling.structured.effort import UNBOUNDED, Effort
 from dradash.scheduling.structured.pools import node_matches
 from dradash.scheduling.structured.reading import is_readable, values_seen
 from dradash.scheduling.structured.requests import Candidate, RequestData, RequestKey
+from dradash.scheduling.structured.wanted import SearchCut
+
+SEARCHED: Final = 10_000_000  # of an attempt, for its selectors: upstream stops after ten seconds (filterTimeout)
+KEPT: Final = 50_000
+_ASK: Final = 6  # units (effort.py) of one question that was not asked of this device yet
+_EVALUATION: Final = 20  # cost of CEL that takes the time of making its variables
+_TRY: Final = 40  # cost of CEL that takes the time of one regular expression
+_Asked = tuple[bool | str, int]  # the answer, or the words of the fault; the cost, 0 of what is plain
+_known: dict[tuple[str, Hashable], _Asked] = {}
 
 
 class Answers:
     """What expressions said of devices. Kept for an attempt, over all nodes: devices do not change in it.
 
-    What is asked of devices that agree in all that the expression reads is asked once in the process.
+    What is asked of devices that agree in all that the expression reads is asked once in the process, but counts as
+    work for each attempt: how much work it is must not depend on who asked before.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, effort: Effort | None = None) -> None:
+        self.effort = effort if effort is not None else Effort(SEARCHED)
         self._answers: dict[tuple[str, int], bool | str] = {}
+        self._paid: dict[int, _Asked] = {}
 
     def ask(self, expression: str, candidate: Candidate) -> bool:
-        """Raises CompileError or RuntimeFault."""
+        """Raises CompileError, RuntimeFault or SearchCut."""
         # The slices are held as long as these answers, so the identity of a device stays its own.
         key = (expression, id(candidate.device))
         answer = self._answers.get(key)
         if answer is None:
-            answer = self._answers[key] = answer_of(expression, candidate.id.driver, candidate.device)
+            self.effort.spend(_ASK)
+            asked = asked_of(expression, candidate.id.driver, candidate.device, self.effort.left)
+            if asked[1] and id(asked) not in self._paid:
+                self.effort.spend(asked[1] // 2)
+                self._paid[id(asked)] = asked
+            answer = self._answers[key] = asked[0]
         if isinstance(answer, str):
             raise RuntimeFault(answer)
         return answer
-
-
-KEPT: Final = 50_000
-_known: dict[tuple[str, Hashable], bool | str] = {}
 
 
 def answer_of(expression: str, driver: str, device: Device) -> bool | str:
@@ -45,21 +61,57 @@ def answer_of(expression: str, driver: str, device: Device) -> bool | str:
 
     Raises CompileError.
     """
+    return asked_of(expression, driver, device)[0]
+
+
+def asked_of(expression: str, driver: str, device: Device, left: int = UNBOUNDED) -> _Asked:
+    """The same with its cost. left: units of work. Raises SearchCut where it takes more."""
     selector = compile_selector(expression)
     if not is_readable(device):
-        return _evaluated(selector, driver, device)
+        return _evaluated(selector, driver, device, left)
+    if selector.is_plain:
+        return plainly(selector, driver, device), 0
     seen = (driver, device.allow_multiple_allocations, values_seen(driver, device, selector.reads))
-    answer = _known.get((expression, seen))
-    if answer is None:
+    asked = _known.get((expression, seen))
+    if asked is None:
         if len(_known) >= KEPT:
             _known.clear()
-        answer = _known[expression, seen] = _evaluated(selector, driver, device)
-    return answer
+        asked = _known[expression, seen] = _evaluated(selector, driver, device, left)
+    return asked
 
 
-def _evaluated(selector: Selector, driver: str, device: Device) -> bool | str:
+class _Frame(Frame):
+    """One evaluation that ends when the work is too much."""
+
+    __slots__ = ("_most",)
+
+    def __init__(self, seen: dict[str, Any], left: int) -> None:
+        super().__init__(seen, REGEX)
+        self._most = 2 * left
+
+    def spend(self, cost: int) -> None:
+        super().spend(cost)
+        if self.cost + _TRY * self.tried > self._most:
+            raise SearchCut
+
+
+def _evaluated(selector: Selector, driver: str, device: Device, left: int) -> _Asked:
     try:
-        return selector.matches(variables(driver, device))
+        frame = _Frame(variables(driver, device), left)
+    except RuntimeFault as fault:
+        return str(fault), _ASK
+    try:
+        answer: bool | str = selector.answer(frame)
+    except RuntimeFault as fault:
+        answer = str(fault)
+    return answer, _EVALUATION + frame.cost + _TRY * frame.tried
+
+
+def plainly(selector: Selector, driver: str, device: Device) -> bool | str:
+    """The answer of a device that is_readable to a plain selector, which is as quick as looking it up."""
+    try:
+        see = variables_of_readable if selector.reads_capacity else attributes_of_readable
+        return selector.matches(see(driver, device))
     except RuntimeFault as fault:
         return str(fault)
 

@@ -20,11 +20,11 @@ from dradash.scheduling.structured.cel import (
     RuntimeFault,
     Selector,
     compile_anew,
-    variables,
 )
 from dradash.scheduling.structured.celfaults import Wrong, kind_of, wrongs
 from dradash.scheduling.structured.celframe import Frame
 from dradash.scheduling.structured.celvalues import CostExceeded
+from dradash.scheduling.structured.celvariables import variables
 from dradash.scheduling.structured.conjuncts import Met, met_by, parts_of
 from dradash.scheduling.structured.ledger import Published
 from dradash.scheduling.structured.pools import PoolID

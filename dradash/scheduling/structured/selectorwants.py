@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from dradash.scheduling.structured.allocator import object_name
 from dradash.scheduling.structured.conjuncts import NOTHING, met, short
@@ -14,19 +15,22 @@ from dradash.scheduling.structured.constraintfates import Course
 from dradash.scheduling.structured.devices import DeviceID
 from dradash.scheduling.structured.fates import Fate, Stage
 from dradash.scheduling.structured.funnel import met_text
+from dradash.scheduling.structured.looks import Budget
 from dradash.scheduling.structured.nodefunnel import NodeFunnel
 
 NAMED: Final = 4
+_READ: Final = 4  # values of a device that are told in the time of one look
 
 _STAGES: Final = tuple(Stage)
 
 
 class Besides(msgspec.Struct, frozen=True):
     """Devices that the selector did not refuse. unusable: of pools that give none; taken: that it takes, with what
-    refuses them later."""
+    refuses them later. complete: whether all were looked at."""
 
     unusable: Counter[str]
     taken: Counter[tuple[str, str]]
+    complete: bool = True
 
 
 def wants(owner: str, part: str, values: Counter[str], where: str, more: Besides) -> str:
@@ -38,7 +42,9 @@ def wants(owner: str, part: str, values: Counter[str], where: str, more: Besides
     if more.taken:
         taken = [f"{value} ({count}{why and f': {why}'})" for (value, why), count in more.taken.most_common()]
         has.append(f"these that it takes: {listing(taken)}")
-    return f"{sentence}; {where} has {', and '.join(has)}" if has else sentence
+    if has:
+        sentence = f"{sentence}; {where} has {', and '.join(has)}"
+    return sentence if more.complete else f"{sentence}; not all devices that it takes were looked at"
 
 
 def _told(values: Counter[str]) -> str:
@@ -50,11 +56,13 @@ def listing(names: list[str]) -> str:
     return ", ".join(names[:NAMED]) + more
 
 
-def besides(funnels: Iterable[tuple[NodeFunnel, int]], claim: str, request: str, part: str, stage: Stage) -> Besides:
+def besides(
+    funnels: Iterable[tuple[NodeFunnel, int]], claim: str, request: str, part: str, stage: Stage, work: Budget
+) -> Besides:
     """What a request's selector meets, or would meet, on devices that it does not refuse.
 
     Each funnel with its number of nodes. part: as `short` gives it, of a selector of this stage. Devices of unusable
-    pools that have nothing of what it reads are left out.
+    pools that have nothing of what it reads are left out. work: what may still be looked at.
     """
     more = Besides(Counter(), Counter())
     shared: set[DeviceID] = set()
@@ -69,6 +77,8 @@ def besides(funnels: Iterable[tuple[NodeFunnel, int]], claim: str, request: str,
                     shared.add(fate.id)
                 count = nodes if fate.seen.is_local else 1
                 read = met(whole, fate.seen.candidate)
+                if not work.spend(1 + len(read) // _READ):
+                    return replace(more, complete=False)
                 if not is_unusable:
                     more.taken[met_text(read), fate.why] += count
                 elif any(one.value != NOTHING for one in read):

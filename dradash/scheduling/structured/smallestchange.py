@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from dradash.kinds.deviceclaim import ALL, DeviceToleration
+from dradash.kinds.deviceclaim import ALL, DeviceToleration, ResourceClaim
 from dradash.kinds.resourceslice import DeviceTaint
 from dradash.scheduling.structured.advised import About, Hint, Option
 from dradash.scheduling.structured.allocator import object_name
@@ -20,6 +20,7 @@ from dradash.scheduling.structured.constraintfates import Course
 from dradash.scheduling.structured.devices import DeviceID
 from dradash.scheduling.structured.fates import Fate, Stage, untolerated, untolerated_taints
 from dradash.scheduling.structured.funnel import Holders, met_text
+from dradash.scheduling.structured.looks import Budget
 from dradash.scheduling.structured.nodefunnel import NodeFunnel, lacking
 from dradash.scheduling.structured.pools import PoolID
 from dradash.scheduling.structured.selectorwants import NAMED, besides, listing, wants
@@ -38,6 +39,8 @@ COMBINATIONS: Final = 16
 REQUESTS: Final = 16  # that are advised about, of those that have too few
 OF_A_KIND: Final = 3  # taints, selectors: the most frequent ones
 
+_KINDS: Final = 9
+_GLANCES: Final = 64  # at devices, in the time of one look
 _FACTS: Final = ("devices", "class")  # nothing that could be tried
 PodsOf = Callable[[str], tuple[str, ...]]  # claim key -> keys of the pods that use it
 
@@ -46,10 +49,18 @@ class Advice:
     """hints: those that are right; `everywhere`: the sentence names the node. unread: classes that are malformed."""
 
     def __init__(
-        self, trials: Trials, holders: Holders, pods_of: PodsOf, *, everywhere: bool, unread: Collection[str] = ()
+        self,
+        trials: Trials,
+        holders: Holders,
+        pods_of: PodsOf,
+        work: Budget,
+        *,
+        everywhere: bool,
+        unread: Collection[str] = (),
     ) -> None:
         self._trials, self._holders, self._pods_of = trials, holders, pods_of
         self._everywhere, self._unread = everywhere, unread
+        self._work = work
 
     def on(self, funnel: NodeFunnel) -> list[Hint]:
         """The verified ones first; where no single one helps, those that help together, else none but facts."""
@@ -60,12 +71,15 @@ class Advice:
         short = funnel.short()
         together = [] if short else [(i, c) for i, courses in enumerate(funnel.courses) for c in courses]
         concerned = short or together
+        is_whole = len(concerned) <= REQUESTS and not funnel.left_out
         for place, course in concerned[:REQUESTS]:
+            if not self._work.spend(_looks(funnel.claims[place], course)):
+                is_whole = False
+                break
             of_request = [o for kind in self._kinds(funnel, place, course) for o in kind]
             tried = [self._tried(funnel, option) for option in of_request]
             found += tried
             first += of_request[:1]
-        is_whole = len(concerned) <= REQUESTS and not funnel.left_out
         if len(first) > 1 and is_whole and not any(h.verified for h in found) and self._help_together(funnel, first):
             return [replace(o.hint, verified=True) for o in first]
         if together:
@@ -92,7 +106,7 @@ class Advice:
         yield self._class(about)
         yield self._pools(about)
         yield self._free(about)
-        yield capacity_options(about)[:OF_A_KIND]
+        yield capacity_options(about, OF_A_KIND)
         yield self._tolerate(about)
         yield self._constraints(about)
         yield self._selectors(about, Stage.REQUEST)
@@ -173,7 +187,7 @@ class Advice:
 
     def _tolerate(self, about: About) -> list[Option]:
         options = []
-        for why, fates in about.lost(Stage.TAINTS).items():
+        for why, fates in islice(about.lost(Stage.TAINTS).items(), OF_A_KIND):
             request = about.course.request
             taints = untolerated_taints(fates[0].seen.candidate, request)
             claim = with_tolerations(about.claim, request, [_toleration(t) for t in taints])
@@ -182,7 +196,7 @@ class Advice:
             names = untolerated(fates[0].seen.candidate, request)
             hint = about.hint("tolerate", sentence, names=names, devices=devices)
             options.append(Option(hint, Change(claims=about.with_claim(claim))))
-        return options[:OF_A_KIND]
+        return options
 
     def _constraints(self, about: About) -> list[Option]:
         lost = about.lost(Stage.CONSTRAINTS)
@@ -199,7 +213,9 @@ class Advice:
                 hint = about.hint("constraint", sentence, names=(name,))
                 changed = about.with_claim(without_constraint(about.claim, place))
                 options.append(Option(hint, Change(claims=changed)))
-        return options[:OF_A_KIND]
+            if len(options) == OF_A_KIND:
+                break
+        return options
 
     def _selectors(self, about: About, stage: Stage) -> list[Option]:
         by_part: dict[str, list[Fate]] = {}
@@ -212,7 +228,7 @@ class Advice:
             values = Counter(met_text(f.met) for f in fates if f.met)
             owner = "selector" if stage is Stage.REQUEST else f"class {request.class_name}"
             claim, name = object_name(about.claim), short(part)
-            more = besides([(about.funnel, 1)], claim, request.full_name, name, stage)
+            more = besides([(about.funnel, 1)], claim, request.full_name, name, stage, self._work)
             sentence = wants(owner, part, values, f"node {about.funnel.node.name}", more)
             hint = about.hint("selector", sentence, names=(name,))
             options.append(Option(hint, self._less(about, stage, part)))
@@ -225,6 +241,11 @@ class Advice:
         known = self._trials.classes[request.class_name]
         less = replace(known, spec=replace(known.spec, selectors=selectors_less(known.spec.selectors, part)))
         return Change(classes={**self._trials.classes, request.class_name: less})
+
+
+def _looks(claim: ResourceClaim, course: Course) -> int:
+    """What advising about a request is worth, besides trying it: nine kinds, each with a glance at every device."""
+    return 1 + len(course.fates) * (_KINDS + len(claim.spec.devices.constraints)) // _GLANCES
 
 
 def _toleration(taint: DeviceTaint) -> DeviceToleration:

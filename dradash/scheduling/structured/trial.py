@@ -22,8 +22,9 @@ from dradash.kinds.node import Node
 from dradash.scheduling.structured.allocator import Allocator, SearchCut
 from dradash.scheduling.structured.conjuncts import without
 from dradash.scheduling.structured.devices import AllocatedState, AllocationError, DeviceID
+from dradash.scheduling.structured.effort import Effort
 from dradash.scheduling.structured.inventory import Inventory
-from dradash.scheduling.structured.looks import ASKED, Budget, asking, steps
+from dradash.scheduling.structured.looks import ASKED, SEARCHED
 from dradash.scheduling.structured.nodefunnel import NodeFunnel
 from dradash.scheduling.structured.pools import Pool, PoolID, built
 from dradash.scheduling.structured.requests import Request
@@ -31,6 +32,7 @@ from dradash.scheduling.structured.selection import Answers
 
 TRIALS: Final = 40  # of one explanation
 STEPS: Final = 1_000  # of the search in one of them; one that takes longer is the last
+_CHANGED: Final = 8  # units of work (effort.py), of a device that is copied with its pool
 
 
 _Fields = Callable[[Any], dict[str, Any]]
@@ -61,7 +63,7 @@ class Trials:
         self, inventory: Inventory, classes: Mapping[str, DeviceClass], answers: Answers, most: int = TRIALS
     ) -> None:
         self.left = most
-        self._budget = Budget(ASKED)
+        self._effort = Effort(ASKED)
         self.classes = classes
         self._answers = answers
         self._inventory = inventory
@@ -70,7 +72,9 @@ class Trials:
         """False also where no more trials are allowed."""
         if funnel.sight is None or self.left <= 0:
             return False
-        if not self._budget.spend(asking(funnel.claims, len(funnel.sight.devices))):
+        most = min(SEARCHED, self._effort.left)
+        effort = Effort(most - _CHANGED * len(funnel.sight.devices))
+        if effort.left < 0:
             self.left = 0
             return False
         self.left -= 1
@@ -78,14 +82,16 @@ class Trials:
         changed = _Changed(pools, _without(self._inventory.taken, pools, change.freed))
         classes = self.classes if change.classes is None else change.classes
         claims = funnel.claims if change.claims is None else list(change.claims)
-        most = steps(STEPS, len(funnel.sight.devices))
         try:
-            return Allocator(changed, classes, most, self._answers).allocate(funnel.node, claims) is not None
+            allocator = Allocator(changed, classes, STEPS, self._answers, effort)
+            return allocator.allocate(funnel.node, claims) is not None
         except AllocationError:
             return False
         except SearchCut:
             self.left = 0
             return False
+        finally:
+            self._effort.left -= most - effort.left
 
     def _repaired(self, pool: Pool, funnel: NodeFunnel) -> Pool:
         return built(pool.id, self._inventory.seen_from(funnel.node)[pool.id], None)
