@@ -32,7 +32,7 @@ STATES: Final[dict[str, Chip]] = {
     Stage.FINISH: Chip("Allocated", "good", "check", "Nothing is left to negotiate: reserve and bind"),
     BOUND: Chip("Bound", "good", "check", "The pod has a node: nothing is left to negotiate"),
     ENDING: Chip("Pod ends", "idle", "trash", "The pod ends without a node: nobody negotiates for it any more"),
-    NO_POD: Chip("Without a pod", "idle", "trash", "Its pod is gone: garbage collection removes it"),
+    NO_POD: Chip("Without a pod", "idle", "trash", "No pod has its name: it is left to garbage collection"),
 }
 
 
