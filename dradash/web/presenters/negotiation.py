@@ -11,7 +11,7 @@ from dradash.kinds.registry import MalformedObject, decode
 from dradash.kinds.schedulingcontext import PodSchedulingContext
 from dradash.reader.driverstats import DriverStats
 from dradash.reader.histories import seen_claims, seen_contexts
-from dradash.reader.talks import BOUND, Talk, rules_broken, talk
+from dradash.reader.talks import BOUND, Talk, ended, rules_broken, talk
 from dradash.reader.waits import Since
 from dradash.reader.world import World
 from dradash.scheduling.classic.awaiting import SCHEDULER
@@ -83,14 +83,23 @@ class Facts(msgspec.Struct, frozen=True):
     talk: Talk
     raw: bytes
     gone: float
+    over: float  # of one that is gone: until when what was done to its claims belongs to it
     verdict: Verdict | None  # on the pod
     answers: answers.Answers
 
 
 def gather(
-    world: World, key: str, stats: DriverStats, now: float, waits: Since, *, last: HistoryEntry | None = None
+    world: World,
+    key: str,
+    stats: DriverStats,
+    now: float,
+    waits: Since,
+    *,
+    last: HistoryEntry | None = None,
+    over: float = 0.0,
 ) -> Facts | None:
-    """None when there is no such context. last: of one that is gone; `world` and `waits` are then of just before."""
+    """None when there is no such context. last: of one that is gone; the others are then as
+    `reader.before.negotiation_before` gives them."""
     context, raw, gone = world.cluster.contexts.get(key), world.cluster.raw[KIND].get(key, b""), 0.0
     if last is not None:
         try:
@@ -100,10 +109,13 @@ def gather(
     if context is None:
         return None
     standing = talk(world, key, context, waits)
+    if gone:
+        standing = ended(standing)
     return Facts(
         talk=standing,
         raw=raw,
         gone=gone,
+        over=over or gone,
         verdict=world.verdicts.get(key),
         answers=answers.gather(world.cluster, standing, stats, now),
     )
