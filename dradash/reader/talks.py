@@ -24,6 +24,7 @@ from dradash.scheduling.classic.nextmoves import made, next_moves, overtaken
 from dradash.scheduling.classic.standing import NOTHING, Standing
 from dradash.scheduling.classic.waiting import OWED
 from dradash.scheduling.generation import READABLE
+from dradash.scheduling.rfc3339 import seconds
 from dradash.scheduling.unblocking import unblock
 
 KIND: Final = "podschedulingcontexts"
@@ -94,11 +95,12 @@ def talk(world: World, key: str, context: PodSchedulingContext, waits: Since) ->
     drivers = {name: driver_of(claim, cluster) for name, claim in claims.items() if claim is not None}
     if pod is None:
         return Talk(key, context, None, claims, drivers, (), NO_POD, changed, standing)
+    begun = _begun(context, standing)
     if not pod.is_pending:
         state, since = BOUND if pod.spec.node_name else ENDING, world.times.get("pods", {}).get(key, 0.0)
-        return Talk(key, context, pod, claims, drivers, (), state, since, standing)
-    read = _in_order(awaited(context, claims, drivers, partial(_since, world, key, waits)))
-    moves = _in_order(_moves(world, pod, claims, read, partial(_since, world, key, waits)))
+        return Talk(key, context, pod, claims, drivers, (), state, max(since, begun), standing)
+    read = _in_order(awaited(context, claims, drivers, partial(_since, world, key, waits)), begun)
+    moves = _in_order(_moves(world, pod, claims, read, partial(_since, world, key, waits)), begun)
     stages = {m.stage for m in moves}
     # Where nobody is known to act, a claim is not there or nothing can be read of it: no answer helps.
     state = str(next((s for s in _WORST_FIRST if s in stages), Stage.HELD))
@@ -106,9 +108,16 @@ def talk(world: World, key: str, context: PodSchedulingContext, waits: Since) ->
     return Talk(key, context, pod, claims, drivers, moves, state, since, standing, read)
 
 
-def _in_order(moves: Iterable[Awaited]) -> tuple[Awaited, ...]:
-    """The longest wait first."""
-    return tuple(sorted(moves, key=lambda m: m.since or LATE))
+def _begun(context: PodSchedulingContext, standing: Standing) -> float:
+    """Unix seconds from which on the negotiation can have waited for somebody; 0.0: not known."""
+    times = (seconds(context.metadata.creation_timestamp), standing.begun)
+    return min((t for t in times if t), default=0.0)
+
+
+def _in_order(moves: Iterable[Awaited], begun: float) -> tuple[Awaited, ...]:
+    """The longest wait first; what was so before the negotiation began is not a wait of it."""
+    clamped = (replace(m, since=begun) if 0.0 < m.since < begun else m for m in moves)
+    return tuple(sorted(clamped, key=lambda m: m.since or LATE))
 
 
 def _moves(

@@ -10,7 +10,7 @@ from django.test import Client
 
 from dradash.reader import current
 from dradash.reader.moment import show
-from dradash.store.model import SyncState
+from dradash.store.model import SyncState, Write
 from tests import build
 from tests.scene import Scene
 
@@ -201,3 +201,40 @@ def test_a_claim_that_the_pod_runs_without_is_not_waited_for(scene: Scene) -> No
     scene.look()
     told = Client().get("/api/v1/negotiations/ml/some").json()["negotiation"]
     assert (told["state"], [m["actor"] for m in told["moves"]]) == ("Finish", ["scheduler"])
+
+
+def test_nobody_is_silent_for_longer_than_the_context_exists() -> None:
+    scene = Scene(*build.nodes(3), build.pod("late", "ml", claims={"gpu": "absent"}))
+    current.use(scene.web)
+    scene.now += 32.0
+    born = scene.now
+    other = build.pod("other", "ml")
+    context = build.context(build.pod("late", "ml"), created=show(born))
+    context["metadata"]["ownerReferences"] = [build.owner(other)]
+    scene.put(context)
+    scene.look()
+    try:
+        (row,) = Client().get("/api/v1/negotiations").json()["items"]
+        assert (row["state"], row["moves"][0]["who"]) == ("Held", "admin")
+        assert row["silentSince"] == row["moves"][0]["since"] == show(born)
+        page = Client().get("/negotiations").content.decode()
+        assert f'data-label="Silent for" class="num"><time datetime="{show(born)}"' in page
+        assert Client().get(f"/api/v1/negotiations?waiting=20s&at={show(born + 19)}").json()["items"] == []
+    finally:
+        current.use(None)
+
+
+def test_a_wait_that_began_before_dradash_saw_the_context_counts_from_its_creation() -> None:
+    scene = Scene(*build.nodes(3), build.pod("late", "ml", claims={"gpu": "absent"}))
+    current.use(scene.web)
+    scene.now += 32.0
+    scene.model.apply(
+        scene.epoch, [Write("podschedulingcontexts", "ml/late", "DELETED", b"{}")], [], scene.now
+    )  # nothing of it is kept
+    scene.put(build.context(build.pod("late", "ml", claims={"gpu": "absent"}), created=show(scene.now - 5)))
+    scene.look()
+    try:
+        (row,) = Client().get("/api/v1/negotiations").json()["items"]
+        assert row["silentSince"] == show(scene.now - 6)
+    finally:
+        current.use(None)
