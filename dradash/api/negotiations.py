@@ -15,8 +15,7 @@ from dradash.api.findings import FindingRow, about
 from dradash.api.paging import NEVER
 from dradash.api.schemas import Json, Shape, page, time_of, url
 from dradash.reader.before import negotiation_before
-from dradash.reader.current import HISTORY_ENTRIES
-from dradash.reader.histories import seen_claims, seen_contexts
+from dradash.reader.histories import is_cut, seen_claims, seen_contexts
 from dradash.reader.talks import KIND, STATES, Talk, ended, rules_broken, talk
 from dradash.reader.world import World
 from dradash.scheduling.classic.awaiting import Awaited
@@ -72,6 +71,9 @@ class TalkRow(Shape, frozen=True):
 
 
 class RoundBody(Shape, frozen=True):
+    """number: counted from the negotiation's beginning, 0 where that is not kept. started: of the first such round it
+    is when it was first seen."""
+
     number: int
     started: str | None
     turns: tuple[TurnBody, ...]
@@ -80,7 +82,8 @@ class RoundBody(Shape, frozen=True):
 class TalkDetail(Shape, frozen=True):
     """rounds: oldest first. unsuitable: by the pod's name for the claim. gone: when the context was deleted.
 
-    roundsComplete: false where more states are kept than the newest ones, of which the rounds are told.
+    roundsComplete: false where the beginning is not kept, or more states are kept than the newest ones, of which the
+    rounds are told.
     warnings: what is broken in it, as in `negotiation.broken`.
     """
 
@@ -231,18 +234,19 @@ def detail(ask: Ask) -> Any:
 
 
 def _rounds(ask: Ask, item: Talk, claims: Mapping[str, str], over: float) -> tuple[tuple[RoundBody, ...], bool]:
-    """And whether they are told of all states that are kept. over: until when claims count, 0.0: still."""
+    """And whether they are told from the beginning and of all states. over: until when claims count, 0.0: still."""
     owner = item.pod.uid if item.pod else next((r.uid for r in item.context.metadata.owner_references), "")
     talked = ask.history(KIND, item.key)
     states = {name: ask.history("resourceclaims", key) for name, key in claims.items()}
-    contexts = seen_contexts(talked, owner) or [SeenContext(0.0, item.context)]
+    seen = seen_contexts(talked, owner)
     histories = {name: [s for s in seen_claims(of) if not over or s.at <= over] for name, of in states.items()}
-    told = negotiate(contexts, histories, item.drivers)
+    contexts = seen or [SeenContext(0.0, item.context)]
+    told = negotiate(contexts, histories, item.drivers, cut=not seen or is_cut(talked))
     rounds = tuple(
         RoundBody(number=r.number, started=time_of(r.started), turns=tuple(turn(t) for t in r.turns))
         for r in told.rounds
     )
-    return rounds, all(len(of) < HISTORY_ENTRIES for of in (talked, *states.values()))
+    return rounds, told.whole and not any(is_cut(of) for of in states.values())
 
 
 ENDPOINTS: Final = (

@@ -6,6 +6,7 @@ from typing import Final
 
 from dradash.reader import current, topics
 from dradash.reader.before import negotiation_before
+from dradash.reader.histories import is_cut
 from dradash.reader.trails import TALK, marks_of
 from dradash.store.model import VERDICTS, HistoryEntry
 from dradash.web.fragments import Part
@@ -62,7 +63,8 @@ class NegotiationPage(ExaminedPage):
         verdicts = self.history(VERDICTS, self.object_key) if facts.gone else ()
         view = negotiation.present(facts, contexts, histories, self.now(), self.query, told, verdicts)
         headline, *blocks = [Part(n, f"negotiation/_{n}.html", view) for n in BLOCKS]
-        course = Part("course", "_course.html", lines.talk_course(marks_of(TALK, contexts), self.now()))
+        went = lines.talk_course(marks_of(TALK, contexts), self.now(), cut=is_cut(contexts))
+        course = Part("course", "_course.html", went)
         parts = [headline, self.findings_about(*self.subject), course, *blocks]
         return f"Negotiation {self.object_key}", parts, 200
 

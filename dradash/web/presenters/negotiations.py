@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from dradash.reader.talks import BOUND, ENDING, LATE, NO_POD, Talk, all_talks, rules_broken
-from dradash.reader.trails import TalkMark
+from dradash.reader.trails import KEPT, TalkMark
 from dradash.reader.waits import Since
 from dradash.reader.world import World
 from dradash.scheduling.classic.awaiting import Awaited, Stage
@@ -182,7 +182,11 @@ def _row(talk: Talk, now: float) -> TalkRow:
 def with_trails(view: TalksView, trails: Mapping[str, Sequence[TalkMark]], now: float) -> TalksView:
     """trails: by the pod's key, up to `now` (Unix seconds), the moment that the page shows."""
     window = window_of(trails.values(), now)
-    rows = (msgspec.structs.replace(r, trail=talk_line(tuple(trails.get(r.key, ())), window)) for r in view.rows)
+    rows = []
+    for row in view.rows:
+        marks = tuple(trails.get(row.key, ()))
+        line = talk_line(marks, window, cut=len(marks) >= KEPT)
+        rows.append(msgspec.structs.replace(row, trail=line))
     return msgspec.structs.replace(view, rows=tuple(rows))
 
 
