@@ -16,7 +16,7 @@ from dradash.reader.entries import claims_by_entry
 from dradash.reader.waits import Since
 from dradash.reader.world import World
 from dradash.scheduling.claimname import claim_name
-from dradash.scheduling.classic.actsnext import held
+from dradash.scheduling.classic.actsnext import held, unfree
 from dradash.scheduling.classic.awaiting import SCHEDULER, Awaited, SinceOf, Stage, awaited
 from dradash.scheduling.classic.claims import driver_of
 from dradash.scheduling.classic.invariants import Invariant, broken
@@ -125,15 +125,16 @@ def _moves(
 ) -> Sequence[Awaited]:
     needed = [claims.get(e.name) for e in pod.spec.resource_claims if not _runs_without(pod, e)]
     allocated = all(c is not None and c.status.allocation is not None for c in needed)
-    holder, missing = held(pod, world.cluster), None in needed
+    missing = None in needed
     verdict = world.verdicts.get(pod.key)
     if (
         verdict is not None
         and verdict.uid == pod.uid
         and verdict.acts_next.who != NOBODY
-        and not overtaken(verdict, holder, missing=missing, allocated=allocated)
+        and not overtaken(verdict, unfree(pod, world.cluster), missing=missing, allocated=allocated)
     ):
         return next_moves(verdict, read, since(Stage.FINISH, "") if allocated else 0.0)
+    holder = held(pod, world.cluster)
     if holder is None and missing and all(_readable(world, kind) for kind in _CREATED_FROM):
         holder = unblock(pod, world.cluster)
     if holder is not None:

@@ -139,14 +139,22 @@ def held(pod: Pod, cluster: Cluster) -> ActsNext | None:
 
     For a pod without a verdict, maybe because something cannot be read: nothing is said to be absent.
     """
-    names = (claim_name(pod, entry).name for entry in pod.spec.resource_claims)
-    claims = [c for c in (cluster.claim(pod.namespace, name) for name in names if name) if c is not None]
-    for claim in claims:
+    return unfree(pod, cluster) or _move_allocation(_claims(pod, cluster), cluster)
+
+
+def unfree(pod: Pod, cluster: Cluster) -> ActsNext | None:
+    """The same as far as each claim tells by itself: it is in use, being deleted or to be deallocated."""
+    for claim in _claims(pod, cluster):
         deleting = claim.metadata.deletion_timestamp is not None
         answer = finish_deletion(claim, cluster) if deleting else _free_claim(pod, cluster, claim)
         if answer is not None:
             return answer
-    return _move_allocation(claims, cluster)
+    return None
+
+
+def _claims(pod: Pod, cluster: Cluster) -> list[ResourceClaim]:
+    names = (claim_name(pod, entry).name for entry in pod.spec.resource_claims)
+    return [c for c in (cluster.claim(pod.namespace, name) for name in names if name) if c is not None]
 
 
 def _move_allocation(claims: list[ResourceClaim], cluster: Cluster) -> ActsNext | None:

@@ -41,8 +41,8 @@ def next_moves(verdict: Verdict, read: Sequence[Awaited], finish_since: float) -
 def overtaken(verdict: Verdict, holder: ActsNext | None, *, missing: bool, allocated: bool) -> bool:
     """Whether the objects of a negotiation have moved on since the pod was judged: the verdict names a wrong actor.
 
-    holder: who must free a claim, as the claims tell now (`actsnext.held`). missing: a claim that the pod needs is not
-    there; allocated: all that it needs are.
+    holder: who must free a claim, as the claims tell now (`actsnext.unfree`). missing: a claim that the pod needs is
+    not there; allocated: all that it needs are.
     """
     outcome = verdict.outcome
     if outcome in (Outcome.WAITING, Outcome.SCHEDULABLE):
