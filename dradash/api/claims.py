@@ -16,8 +16,7 @@ from dradash.api.schemas import Json, Ref, Shape, page, ref, time_of, url
 from dradash.kinds import deviceclaim
 from dradash.reader.before import world_before
 from dradash.reader.claimtable import ClaimEntry, entry_of
-from dradash.reader.current import HISTORY_ENTRIES
-from dradash.reader.histories import claim_life
+from dradash.reader.histories import claim_life, is_cut
 from dradash.reader.world import World
 from dradash.scheduling.claimfacts import (
     BETWEEN,
@@ -274,7 +273,7 @@ def detail(ask: Ask) -> Any:
         requests=requests(claim) if isinstance(claim, deviceclaim.ResourceClaim) else (),
         devices=chosen,
         history=_life(states, BETWEEN.join(item.drivers)),
-        history_complete=len(states) < HISTORY_ENTRIES,
+        history_complete=not is_cut(states),
         findings=about(ask, KIND, key),
         object=msgspec.json.decode(raw),
     )

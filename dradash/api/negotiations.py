@@ -14,10 +14,9 @@ from dradash.api.endpoint import Endpoint, Listing, listed, projected
 from dradash.api.findings import FindingRow, about
 from dradash.api.paging import NEVER
 from dradash.api.schemas import Json, Shape, page, time_of, url
-from dradash.reader.before import negotiated_until, world_before
-from dradash.reader.current import HISTORY_ENTRIES
-from dradash.reader.histories import seen_claims, seen_contexts
-from dradash.reader.talks import KIND, STATES, Talk, rules_broken, talk
+from dradash.reader.before import negotiation_before
+from dradash.reader.histories import is_cut, seen_claims, seen_contexts
+from dradash.reader.talks import KIND, STATES, Talk, ended, rules_broken, talk
 from dradash.reader.world import World
 from dradash.scheduling.classic.awaiting import Awaited
 from dradash.scheduling.classic.negotiation import SeenContext, negotiate
@@ -72,6 +71,9 @@ class TalkRow(Shape, frozen=True):
 
 
 class RoundBody(Shape, frozen=True):
+    """number: counted from the negotiation's beginning, 0 where that is not kept. started: of the first such round it
+    is when it was first seen."""
+
     number: int
     started: str | None
     turns: tuple[TurnBody, ...]
@@ -80,7 +82,8 @@ class RoundBody(Shape, frozen=True):
 class TalkDetail(Shape, frozen=True):
     """rounds: oldest first. unsuitable: by the pod's name for the claim. gone: when the context was deleted.
 
-    roundsComplete: false where more states are kept than the newest ones, of which the rounds are told.
+    roundsComplete: false where the beginning is not kept, or more states are kept than the newest ones, of which the
+    rounds are told.
     warnings: what is broken in it, as in `negotiation.broken`.
     """
 
@@ -162,6 +165,8 @@ def touched(ask: Ask, world: World, applied: Applied) -> Iterable[str]:  # noqa:
             return (key,)
         case "resourceclaims":
             return cluster.pods_by_claim.members(key)
+        case "resourceclaimtemplates":
+            return cluster.pods_by_template.members(key)
         case "resourceclasses":
             return _users(cluster.claims_by_class.members(key), cluster)
         case "pods":
@@ -195,24 +200,25 @@ NEGOTIATIONS: Final = Listing(
     },
     row=lambda ask, world, item: row_of(item, ask.now),  # noqa: ARG005 - as every resource's
     touched=touched,
-    decided_by=frozenset({KIND, "pods", VERDICTS, "resourceclaims", "resourceclasses", "nodes"}),
+    decided_by=frozenset(
+        {KIND, "pods", VERDICTS, "resourceclaims", "resourceclaimtemplates", "resourceclasses", "nodes"}
+    ),
     since=lambda t: t.since,
 )
 
 
 def detail(ask: Ask) -> Any:
-    key, gone = ask.key, 0.0
+    key, gone, over = ask.key, 0.0, 0.0
     with ask.world() as world:
         context, raw = world.cluster.contexts.get(key), world.cluster.raw[KIND].get(key, b"{}")
         item = talk(world, key, context, ask.waits()) if context is not None else None
     if context is None or item is None:
         context, entry = ask.last(KIND, key)
         raw, gone = entry.object, entry.at
-        over = negotiated_until(entry, ask.history("pods", key))
-        with world_before(ask.here, over, ask.at) as (before, waits):
-            item = talk(before, key, context, waits)
+        with negotiation_before(ask.here, key, entry, ask.at) as (then, waits, over):
+            item = ended(talk(then, key, context, waits))
     row = row_of(item, gone or ask.now)
-    rounds, is_all = _rounds(ask, item, {n: c.key for n, c in item.claims.items() if c is not None}, gone)
+    rounds, is_all = _rounds(ask, item, {n: c.key for n, c in item.claims.items() if c is not None}, over)
     found = TalkDetail(
         negotiation=row,
         gone=time_of(gone),
@@ -227,19 +233,20 @@ def detail(ask: Ask) -> Any:
     return projected(found, ask)
 
 
-def _rounds(ask: Ask, item: Talk, claims: Mapping[str, str], gone: float) -> tuple[tuple[RoundBody, ...], bool]:
-    """And whether they are told of all states that are kept."""
+def _rounds(ask: Ask, item: Talk, claims: Mapping[str, str], over: float) -> tuple[tuple[RoundBody, ...], bool]:
+    """And whether they are told from the beginning and of all states. over: until when claims count, 0.0: still."""
     owner = item.pod.uid if item.pod else next((r.uid for r in item.context.metadata.owner_references), "")
     talked = ask.history(KIND, item.key)
     states = {name: ask.history("resourceclaims", key) for name, key in claims.items()}
-    contexts = seen_contexts(talked, owner) or [SeenContext(0.0, item.context)]
-    histories = {name: [s for s in seen_claims(of) if not gone or s.at <= gone] for name, of in states.items()}
-    told = negotiate(contexts, histories, item.drivers)
+    seen = seen_contexts(talked, owner)
+    histories = {name: [s for s in seen_claims(of) if not over or s.at <= over] for name, of in states.items()}
+    contexts = seen or [SeenContext(0.0, item.context)]
+    told = negotiate(contexts, histories, item.drivers, cut=not seen or is_cut(talked))
     rounds = tuple(
         RoundBody(number=r.number, started=time_of(r.started), turns=tuple(turn(t) for t in r.turns))
         for r in told.rounds
     )
-    return rounds, all(len(of) < HISTORY_ENTRIES for of in (talked, *states.values()))
+    return rounds, told.whole and not any(is_cut(of) for of in states.values())
 
 
 ENDPOINTS: Final = (

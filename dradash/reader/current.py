@@ -16,6 +16,7 @@ from django.utils.module_loading import import_string
 from dradash.reader.claimtable import ClaimTable
 from dradash.reader.doctor import Doctor, Report
 from dradash.reader.follower import CHANGES_READ, Follower, Wake
+from dradash.reader.histories import HISTORY_ENTRIES
 from dradash.reader.nodeseries import NodeSample, rewound, samples
 from dradash.reader.nodesets import NodeSets
 from dradash.reader.trails import KEPT as MARKS
@@ -29,7 +30,6 @@ from dradash.store.replica import decode_verdict
 
 T = TypeVar("T")
 
-HISTORY_ENTRIES: Final = 200
 PASTS: Final = 6  # moments kept in memory; each is a whole cluster
 UNSETTLED_FOR: Final = 1.0  # seconds that an earlier look at a moment is believed before it is settled
 SETTLED_AFTER: Final = 10.0  # seconds until no more changes with an earlier time are expected

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from dradash.kinds import deviceclaim
 from dradash.kinds.claim import ResourceClaim
@@ -14,6 +15,13 @@ from dradash.scheduling.classic.negotiation import SeenClaim, SeenContext
 from dradash.scheduling.classic.turns import Turn, claim_turns
 from dradash.scheduling.structured.life import device_claim_turns
 from dradash.store.model import HistoryEntry
+
+HISTORY_ENTRIES: Final = 200  # newest states of one object that are read for a page
+
+
+def is_cut(history: Sequence[HistoryEntry]) -> bool:
+    """Whether there may be earlier states than these, which were read for a page."""
+    return len(history) >= HISTORY_ENTRIES
 
 
 def seen_claims(history: Sequence[HistoryEntry]) -> list[SeenClaim]:

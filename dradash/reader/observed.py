@@ -22,7 +22,7 @@ from dradash.scheduling.claimfacts import claims_of
 from dradash.scheduling.classic.awaiting import Stage
 from dradash.scheduling.classic.negotiation import SeenContext
 from dradash.scheduling.cluster import Cluster
-from dradash.scheduling.doctor.exam import Observed
+from dradash.scheduling.doctor.exam import SEEN, Observed
 from dradash.scheduling.doctor.lasting import Lasting
 from dradash.scheduling.doctor.thresholds import Thresholds
 from dradash.store.model import SYNC, HistoryEntry, ReadModel
@@ -30,7 +30,7 @@ from dradash.store.replica import Applied
 
 CONTEXTS: Final = "podschedulingcontexts"
 SLICES: Final = "resourceslices"
-STATES: Final = 60  # of one context
+STATES: Final = SEEN  # of one context
 READ: Final = 1000  # states that are read of one context or pod
 GONE: Final = 20_000  # pods that are remembered as gone
 LOOKED_UP: Final = 500  # pods that are looked up in the history at once

@@ -80,8 +80,8 @@ _TABLE: Final[Table] = (
             "ContextNotOwned",
             _DRA,
             "PodSchedulingContext object with UID 1f3c is not owned by Pod ml/train",
-            "The PodSchedulingContext of an earlier pod with the same name is still there.",
-            "Wait for garbage collection, or delete the PodSchedulingContext.",
+            "The PodSchedulingContext with the pod's name has another owner (an earlier pod of the name), or none.",
+            "Delete it. The garbage collector does so only where it names owners and all of them are gone.",
         ),
     ),
     (

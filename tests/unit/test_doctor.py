@@ -17,7 +17,7 @@ from dradash.kinds.schedulingcontext import PodSchedulingContext
 from dradash.scheduling.classic.negotiation import SeenContext
 from dradash.scheduling.doctor.diagnose import blind, diagnose
 from dradash.scheduling.doctor.document import document
-from dradash.scheduling.doctor.exam import Exam, Observed
+from dradash.scheduling.doctor.exam import SEEN, Exam, Observed
 from dradash.scheduling.doctor.finding import Finding, Ref, code_of
 from dradash.scheduling.doctor.rules import RULES
 from dradash.scheduling.doctor.thresholds import MEANINGS, Thresholds
@@ -565,6 +565,20 @@ def test_a_refusal_of_every_node_is_as_old_as_its_first_answer() -> None:
     history = [SeenContext(LATER - 300 + 100 * i, decode(PodSchedulingContext, s)) for i, s in enumerate(states)]
     found = look(P, PENDING, CLASS, states[-1], observed=Observed(contexts={"default/p": history}))
     assert next(f.since for f in found if f.code == "no-node-suits") == LATER - 200
+
+
+@pytest.mark.parametrize(("number", "words"), [(SEEN - 1, "changed 60 times"), (SEEN, "changed at least 60 times")])
+def test_more_changes_than_are_kept_are_at_least_so_many(number: int, words: str) -> None:
+    states = [decode(PodSchedulingContext, build.context(P, potential=["a", "b"], selected=s)) for s in "ab"]
+    history = [SeenContext(LATER - number + n, states[n % 2]) for n in range(number)]
+    context = msgspec.to_builtins(history[-1].context) | {"kind": "PodSchedulingContext"}
+    observed = Observed(
+        contexts={"default/p": history}, statuses={"default/p": [LATER - 90 + n for n in range(number)]}
+    )
+    found = {f.code: f.sentence for f in look(P, PENDING, CLASS, context, observed=observed)}
+    assert f"selectedNode of pod default/p {words} within" in found["selected-node-flapping"]
+    least = "at least 61" if number == SEEN else "60"
+    assert f"resourceClaimStatuses of pod default/p changed {least} times" in found["statuses-flapping"]
 
 
 def test_since_when_a_pod_is_gone_is_taken_from_what_was_observed() -> None:

@@ -233,6 +233,31 @@ def test_a_context_of_an_earlier_pod_is_an_error_until_it_is_collected() -> None
     assert result.acts_next.who == "garbage collector"
 
 
+OWNER = build.owner(build.pod("other", uid="other"))
+
+
+@pytest.mark.parametrize(
+    ("owners", "why"),
+    [
+        ([], "it has no owner, so the garbage collector never deletes it"),
+        ([OWNER], "it belongs to Pod other, and the garbage collector leaves it while its owner exists"),
+        ([build.owner(build.pod("p", uid="earlier")), OWNER], "it belongs to Pod other, and the garbage"),
+        (
+            [build.owner(POD) | {"controller": False}],
+            "it does not name this pod as its controller, and the garbage collector leaves it while the pod exists",
+        ),
+    ],
+)
+def test_a_context_that_the_garbage_collector_leaves_is_for_a_person_to_delete(
+    owners: list[build.Obj], why: str
+) -> None:
+    context = build.context(POD, potential=["node-0"])
+    context["metadata"]["ownerReferences"] = owners
+    acts = verdict(POD, CLAIM, CLASS, context, *THREE).acts_next
+    assert (acts.who, acts.names) == ("admin", ("default/p",))
+    assert acts.what.startswith(f"delete the PodSchedulingContext default/p: {why}")
+
+
 def test_an_unknown_allocation_mode_is_an_error_of_filter() -> None:
     result = verdict(POD, build.claim("claim", mode="Sometime"), CLASS, *THREE)
     assert result.outcome is Outcome.ERROR

@@ -116,6 +116,14 @@ def test_a_node_selected_and_refused_three_times_flaps() -> None:
     assert [(i.subject, i.since) for i in flaps if i.code is InvariantCode.FLAPPING] == [("a", 2.0)]
 
 
+def test_refusals_are_all_counted_only_where_the_negotiation_was_seen_from_its_beginning() -> None:
+    refused, other = context(["a", "b"], "a", {"gpu": ["a"]}), context(["a", "b"], "b", {"gpu": ["a"]})
+    for begun, words in ((build.NOW, "refused 3 times."), (build.NOW + 60.0, "refused at least 3 times.")):
+        flaps = found(other, *((begun + i, (refused, other)[i % 2]) for i in range(6)))
+        (text,) = (i.text for i in flaps if i.code is InvariantCode.FLAPPING)
+        assert text == f"Node a was selected and {words}"
+
+
 def test_an_earlier_context_of_the_name_does_not_count() -> None:
     refused, other = context(["a"], "a", {"gpu": ["a"]}), context(["a", "b"], "b", {"gpu": []})
     earlier: list[tuple[float, PodSchedulingContext | None]] = [(float(i), (refused, other)[i % 2]) for i in range(8)]

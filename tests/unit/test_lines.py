@@ -188,6 +188,22 @@ def test_the_tables_say_the_same_newest_first_and_not_too_much() -> None:
     assert claim_course([], 100.0) is None
 
 
+def test_what_is_read_only_in_part_is_counted_as_at_least() -> None:
+    marks = [TalkMark(float(n), 2, f"node-{n % 2}") for n in range(200)]
+    whole, cut = (talk_course(marks, 200.0, cut=cut) for cut in (False, True))
+    assert whole is not None
+    assert cut is not None
+    assert whole.picture.text.endswith("; another node selected 199 times")
+    assert cut.picture.text.endswith("; another node selected at least 199 times")
+    assert (whole.cut, cut.cut) == (False, True)
+    long_ago = talk_course(marks, 7200.0, cut=True)
+    assert long_ago is not None
+    assert long_ago.picture.text.endswith("no other node selected"), "the window is known as a whole"
+    claim = claim_course([ClaimMark(float(n), (PENDING, RESERVED)[n % 2]) for n in range(50)], 100.0, cut=True)
+    assert claim is not None
+    assert "changed at least 49 times" in claim.picture.text
+
+
 # --- showing ---------------------------------------------------------------------------------------------------------
 
 

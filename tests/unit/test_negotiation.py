@@ -231,3 +231,21 @@ def test_who_asks_for_a_deallocation_is_left_open_where_the_object_does_not_tell
     kinds = [TurnKind.DEALLOCATION_REQUESTED]
     assert [t.actor for t in claim_turns(1.0, free, asked) if t.kind in kinds] == ["scheduler"]
     assert [t.actor for t in claim_turns(1.0, held, asked) if t.kind in kinds] == [""]
+
+
+def test_rounds_are_numbered_only_where_the_beginning_is_known() -> None:
+    seen = contexts({"potential": NODES}, {"potential": ("node-3",)}, {"potential": NODES})
+    whole, cut = negotiate(seen, PENDING, DRIVERS), negotiate(seen, PENDING, DRIVERS, cut=True)
+    assert ([r.number for r in whole.rounds], whole.whole) == ([1, 2, 3], True)
+    assert ([r.number for r in cut.rounds], cut.whole) == ([0, 0, 0], False)
+    assert [r.cut for r in cut.rounds] == [True, False, False]
+    assert [r.turns for r in cut.rounds] == [r.turns for r in whole.rounds]
+    assert len({r.key for r in cut.rounds}) == 3
+    later = negotiate(seen[1:], PENDING, DRIVERS, cut=True)
+    assert later.rounds[-1].key == cut.rounds[-1].key, "the same round when an earlier one is kept no more"
+
+
+def test_rounds_that_were_heard_of_at_one_moment_have_keys_of_their_own() -> None:
+    seen = [SeenContext(5.0, s.context) for s in contexts(*({"potential": (f"node-{n}",)} for n in range(4)))]
+    keys = [r.key for r in negotiate(seen, PENDING, DRIVERS, cut=True).rounds]
+    assert len(set(keys)) == len(keys) == 4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -169,3 +170,47 @@ def test_a_context_of_a_pod_that_is_gone_says_so(scene: Scene) -> None:
     scene.look()
     assert "Without a pod" in get("/negotiations")
     assert "Without a pod" in get("/ns/ml/negotiations/train")
+
+
+def proposed_anew(scene: Scene, times: int) -> None:
+    for n in range(times):
+        unjudged(scene, build.write(build.context(POD, potential=NODES, selected=NODES[n % 2]), "MODIFIED"))
+    scene.look()
+
+
+LEFT_OUT = "Whatever was said earlier is left out"
+ROUNDS_OF = ("/ns/ml/negotiations/train?rounds=all", "/ns/ml/negotiations/train", "/ns/ml/pods/train")
+
+
+def test_rounds_are_numbered_while_the_beginning_is_read(scene: Scene) -> None:
+    proposed_anew(scene, 3)
+    for path in ROUNDS_OF:
+        page = get(path)
+        assert "Round 2 <" in page
+        assert LEFT_OUT not in page
+    told = Client().get("/api/v1/negotiations/ml/train").json()
+    assert [r["number"] for r in told["rounds"]] == list(range(1, len(told["rounds"]) + 1))
+    assert told["roundsComplete"] is True
+
+
+def test_of_a_negotiation_that_is_longer_than_what_is_read_no_round_is_numbered_and_no_count_is_final(
+    scene: Scene,
+) -> None:
+    proposed_anew(scene, 260)
+    told = Client().get("/api/v1/negotiations/ml/train").json()
+    assert told["roundsComplete"] is False
+    assert {r["number"] for r in told["rounds"]} == {0}
+    first_read = show(scene.now - 199.0)
+    assert told["rounds"][0]["started"] == first_read
+    for path in ROUNDS_OF:
+        page = get(path)
+        assert not re.search(r"Round \d", page), path
+        assert LEFT_OUT in page, path
+        assert html.read(page).faults == [], path
+    whole = get(ROUNDS_OF[0]).split('id="lanes-title"')[1].split("</section>")[0]
+    assert whole.count("Under way") == 1
+    assert f'Under way <span class="muted"><time datetime="{first_read}"' in whole
+    assert "Under way" not in get(ROUNDS_OF[1])
+    then = f"?at={show(scene.now)}"
+    assert "another node selected at least 199 times" in get(ROUNDS_OF[1] + then)
+    assert "another node selected at least 59 times" in get(f"/negotiations{then}")

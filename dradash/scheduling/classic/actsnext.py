@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dradash.kinds.claim import IMMEDIATE, ResourceClaim
 from dradash.kinds.pod import Pod
+from dradash.kinds.schedulingcontext import PodSchedulingContext
 from dradash.scheduling.claimname import claim_name
 from dradash.scheduling.classic import plugin
 from dradash.scheduling.classic.attempt import Attempt
@@ -75,8 +76,7 @@ def _pass_pre_filter(attempt: Attempt) -> ActsNext:
     pod, cluster = attempt.pod, attempt.cluster
     context = cluster.context_of(pod)
     if attempt.steps["PreFilter"].reasons[0].startswith("PodSchedulingContext object"):
-        what = f"delete the PodSchedulingContext {pod.key} of an earlier pod with the same name"
-        return ActsNext(who="garbage collector", names=(context.key if context else pod.key,), what=what)
+        return _remove_context(pod, context)
     for entry in pod.spec.resource_claims:
         name = claim_name(pod, entry).name
         claim = cluster.claim(pod.namespace, name) if name else None
@@ -84,6 +84,25 @@ def _pass_pre_filter(attempt: Attempt) -> ActsNext:
         if answer is not None:
             return answer
     return ActsNext(who="admin", what="correct what the message names")
+
+
+def _remove_context(pod: Pod, context: PodSchedulingContext | None) -> ActsNext:
+    """The garbage collector deletes what had owners, once none of them is left: never what names no owner.
+
+    Only of an owner with the pod's own name it is certain that it is gone; pods without claims are not watched.
+    """
+    owners = context.metadata.owner_references if context else ()
+    if owners and all(o.kind == "Pod" and o.name == pod.name and o.uid != pod.uid for o in owners):
+        what = f"delete the PodSchedulingContext {pod.key} of an earlier pod with the same name"
+        return ActsNext(who="garbage collector", names=(pod.key,), what=what)
+    other = next((o for o in owners if o.kind != "Pod" or o.name != pod.name), None)
+    if not owners:
+        why = "it has no owner, so the garbage collector never deletes it"
+    elif other is None:
+        why = "it does not name this pod as its controller, and the garbage collector leaves it while the pod exists"
+    else:
+        why = f"it belongs to {other.kind} {other.name}, and the garbage collector leaves it while its owner exists"
+    return ActsNext(who="admin", names=(pod.key,), what=f"delete the PodSchedulingContext {pod.key}: {why}")
 
 
 def _pass_claim(pod: Pod, cluster: Cluster, claim: ResourceClaim) -> ActsNext | None:
@@ -120,14 +139,22 @@ def held(pod: Pod, cluster: Cluster) -> ActsNext | None:
 
     For a pod without a verdict, maybe because something cannot be read: nothing is said to be absent.
     """
-    names = (claim_name(pod, entry).name for entry in pod.spec.resource_claims)
-    claims = [c for c in (cluster.claim(pod.namespace, name) for name in names if name) if c is not None]
-    for claim in claims:
+    return unfree(pod, cluster) or _move_allocation(_claims(pod, cluster), cluster)
+
+
+def unfree(pod: Pod, cluster: Cluster) -> ActsNext | None:
+    """The same as far as each claim tells by itself: it is in use, being deleted or to be deallocated."""
+    for claim in _claims(pod, cluster):
         deleting = claim.metadata.deletion_timestamp is not None
         answer = finish_deletion(claim, cluster) if deleting else _free_claim(pod, cluster, claim)
         if answer is not None:
             return answer
-    return _move_allocation(claims, cluster)
+    return None
+
+
+def _claims(pod: Pod, cluster: Cluster) -> list[ResourceClaim]:
+    names = (claim_name(pod, entry).name for entry in pod.spec.resource_claims)
+    return [c for c in (cluster.claim(pod.namespace, name) for name in names if name) if c is not None]
 
 
 def _move_allocation(claims: list[ResourceClaim], cluster: Cluster) -> ActsNext | None:

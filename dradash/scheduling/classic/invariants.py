@@ -16,6 +16,7 @@ from dradash.kinds.meta import controller_uid
 from dradash.kinds.pod import Pod
 from dradash.kinds.schedulingcontext import NODE_LIST_MAX_SIZE, PodSchedulingContext
 from dradash.scheduling.classic.standing import NOTHING, Sign, Standing
+from dradash.scheduling.firstsight import is_fresh
 from dradash.scheduling.rfc3339 import seconds
 
 CONTEXTS: Final = "podschedulingcontexts"
@@ -165,9 +166,11 @@ def _foreign_owner(case: _Case) -> Iterator[Invariant]:
 
 
 def _flapping(case: _Case, least: int) -> Iterator[Invariant]:
-    for node, refused in case.standing.refused.items():
+    standing = case.standing
+    or_more = "" if standing.begun and is_fresh(standing.begun, case.context.metadata) else "at least "
+    for node, refused in standing.refused.items():
         if refused.count >= least:
-            text = f"Node {node} was selected and refused {refused.count} times."
+            text = f"Node {node} was selected and refused {or_more}{refused.count} times."
             yield Invariant(InvariantCode.FLAPPING, text, (*case.about, ("nodes", node)), refused.since, node)
 
 

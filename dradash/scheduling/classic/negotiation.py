@@ -6,6 +6,7 @@ begins when the scheduler proposes other nodes, or selects a node again after it
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -16,6 +17,7 @@ from dradash.kinds.schedulingcontext import PodSchedulingContext
 from dradash.scheduling.classic.awaiting import Awaited, awaited
 from dradash.scheduling.classic.turns import Turn, TurnKind, claim_turns, context_turns
 from dradash.scheduling.classic.waiting import replayed
+from dradash.scheduling.firstsight import is_fresh
 
 OVERTAKEN: Final = 1.0  # seconds by which one kind's watch may be behind another's
 
@@ -33,39 +35,58 @@ class SeenClaim(msgspec.Struct, frozen=True):
 
 
 class Round(msgspec.Struct, frozen=True):
+    """number: 0 where the negotiation's beginning is not known. key: tells it from the others, and stays.
+
+    cut: it was under way when it was first seen.
+    """
+
     number: int
     turns: tuple[Turn, ...]
+    key: str = ""
+    cut: bool = False
 
     @property
     def started(self) -> float:
-        """Claims may be much older than the talk about them."""
+        """Claims may be much older than the talk about them. Of one that is cut: when it was first seen."""
+        if self.cut:
+            return next((t.shown for t in self.turns if not t.claim), self.turns[0].shown)
         spoken = (t.at for t in self.turns if t.kind is not TurnKind.CREATED or not t.claim)
         return next(spoken, self.turns[0].at)
 
 
 class Negotiation(msgspec.Struct, frozen=True):
+    """whole: the rounds are told from the beginning."""
+
     rounds: tuple[Round, ...] = ()
     awaited: tuple[Awaited, ...] = ()
+    whole: bool = True
 
 
 # --- rounds ----------------------------------------------------------------------------------------------------------
 
 
 def negotiate(
-    contexts: Sequence[SeenContext], claims: Mapping[str, Sequence[SeenClaim]], drivers: Mapping[str, str]
+    contexts: Sequence[SeenContext],
+    claims: Mapping[str, Sequence[SeenClaim]],
+    drivers: Mapping[str, str],
+    *,
+    cut: bool = False,
 ) -> Negotiation:
     """Rounds, and what is awaited. What is wrong with it: see invariants.
 
     contexts and claims: states in order of time, the one in force first. claims, drivers: by the pod's name for it.
+    cut: there are earlier states of the context than these.
     """
     drivers = {name: drivers.get(name) or _driver_in(states) for name, states in claims.items()} | {
         name: driver for name, driver in drivers.items() if driver
     }
     turns = _all_turns(contexts, claims, drivers)
     context = contexts[-1].context if contexts else None
+    whole = not contexts or (not cut and _begins(contexts[0]))
     latest = {name: states[-1].claim for name, states in claims.items() if states}
     return Negotiation(
-        rounds=tuple(_rounds(turns)),
+        whole=whole,
+        rounds=tuple(_named(_rounds(turns), whole=whole)),
         awaited=tuple(awaited(context, latest, drivers, replayed(contexts, claims).since)) if context else (),
     )
 
@@ -135,6 +156,23 @@ def _rounds(turns: Sequence[Turn]) -> Iterator[Round]:
         current.append(turn)
     if current:
         yield Round(number, tuple(current))
+
+
+def _begins(first: SeenContext) -> bool:
+    return first.context is not None and is_fresh(first.at, first.context.metadata)
+
+
+def _named(rounds: Iterator[Round], *, whole: bool) -> Iterator[Round]:
+    """With their keys; numbered only from the beginning."""
+    alike: Counter[str] = Counter()
+    for one in rounds:
+        if whole:
+            yield msgspec.structs.replace(one, key=str(one.number))
+            continue
+        unnumbered = msgspec.structs.replace(one, number=0, cut=one.number == 1)
+        key = f"at-{unnumbered.started * 1000:.0f}"
+        alike[key] += 1
+        yield msgspec.structs.replace(unnumbered, key=key if alike[key] == 1 else f"{key}-{alike[key]}")
 
 
 def _begins_round(turn: Turn, current: Sequence[Turn]) -> bool:

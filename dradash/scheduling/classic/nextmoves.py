@@ -16,6 +16,7 @@ from dradash.scheduling.verdict import ActsNext, Outcome, Verdict
 
 DRIVER: Final = "driver"
 POD: Final = "pod"
+CONTEXTS: Final = "podschedulingcontexts"
 NAMED: Final = 5  # pods or drivers of one move that are named
 
 
@@ -32,7 +33,24 @@ def next_moves(verdict: Verdict, read: Sequence[Awaited], finish_since: float) -
         return made(acts, verdict.since, Stage.HELD)
     names = acts.names or ("",) if acts.who == DRIVER else (acts.who,)
     agreed = tuple(m for m in read if m.party == acts.who and m.actor in names and m.stage in stages)
+    if not agreed and outcome is Outcome.WAITING and acts.who == DRIVER and read:
+        return tuple(read)  # it has moved since the pod was judged
     return agreed or made(acts, verdict.since, stage)
+
+
+def overtaken(verdict: Verdict, holder: ActsNext | None, *, missing: bool, allocated: bool) -> bool:
+    """Whether the objects of a negotiation have moved on since the pod was judged: the verdict names a wrong actor.
+
+    holder: who must free a claim, as the claims tell now (`actsnext.unfree`). missing: a claim that the pod needs is
+    not there; allocated: all that it needs are.
+    """
+    outcome = verdict.outcome
+    if outcome in (Outcome.WAITING, Outcome.SCHEDULABLE):
+        publishes = any(e.verb == "create" and e.resource == CONTEXTS for s in verdict.steps for e in s.effects)
+        at_odds = allocated if outcome is Outcome.WAITING else not allocated
+        return holder is not None or missing or at_odds or publishes
+    # With all claims allocated and free, no driver and no other pod is in the way any more.
+    return allocated and holder is None and verdict.acts_next.who in (DRIVER, POD)
 
 
 def made(acts: ActsNext, since: float, stage: Stage) -> tuple[Awaited, ...]:

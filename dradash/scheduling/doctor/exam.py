@@ -19,6 +19,7 @@ from dradash.scheduling.generation import readable
 from dradash.scheduling.rfc3339 import seconds
 from dradash.scheduling.verdict import Verdict
 
+SEEN: Final = 61  # newest states of a context, or changes of a pod, that Observed has at least, where there are more
 LONGEST: Final = 600  # characters of a sentence: it may quote what others wrote
 
 

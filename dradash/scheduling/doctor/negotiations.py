@@ -13,7 +13,7 @@ from dradash.scheduling.classic.claims import driver_of
 from dradash.scheduling.classic.invariants import Invariant, InvariantCode, Limits, broken
 from dradash.scheduling.classic.negotiation import SeenContext
 from dradash.scheduling.classic.standing import stood
-from dradash.scheduling.doctor.exam import Exam, created, identity
+from dradash.scheduling.doctor.exam import SEEN, Exam, created, identity
 from dradash.scheduling.doctor.finding import Finding, Ref, finding_id
 
 CONTEXTS: Final = "podschedulingcontexts"
@@ -90,17 +90,19 @@ def _finding(
 def _flapping(exam: Exam, context: PodSchedulingContext, history: Sequence[SeenContext]) -> Iterator[Finding]:
     begin = exam.now - exam.thresholds.window
     changes = []
-    before = ""
+    cut = len(history) >= SEEN and history[0].at >= begin
+    before = history[0].context.spec.selected_node if cut and history[0].context else ""
     for seen in history:
         node = seen.context.spec.selected_node if seen.context else ""
         if node != before and begin <= seen.at <= exam.now:
             changes.append(seen.at)
         before = node
     if len(changes) >= exam.thresholds.changes:
+        times = f"{'at least ' * cut}{len(changes)} times"
         yield exam.finding(
             "selected-node-flapping",
             (identity(context),),
-            f"selectedNode of pod {context.key} changed {len(changes)} times within {exam.thresholds.window:.0f} s.",
+            f"selectedNode of pod {context.key} changed {times} within {exam.thresholds.window:.0f} s.",
             (Ref(CONTEXTS, context.key), Ref("pods", context.key)),
             min(exam.observed.flapping.get((CONTEXTS, context.key), changes[0]), changes[0]),
             namespace=context.namespace,

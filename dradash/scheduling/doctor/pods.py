@@ -8,7 +8,7 @@ from typing import Final
 from dradash.kinds.pod import Pod
 from dradash.scheduling.claimfacts import claims_of
 from dradash.scheduling.claimname import claim_name
-from dradash.scheduling.doctor.exam import Exam, created, identity
+from dradash.scheduling.doctor.exam import SEEN, Exam, created, identity
 from dradash.scheduling.doctor.finding import Finding, Ref
 from dradash.scheduling.doctor.lasting import BLOCKED, DISAGREES, VERDICTS
 from dradash.scheduling.doctor.references import late_claim
@@ -152,10 +152,11 @@ def _flapping(exam: Exam) -> Iterator[Finding]:
         recent = [at for at in changes if begin <= at <= exam.now]
         if pod is None or len(recent) < exam.thresholds.changes:
             continue
+        least = "at least " if len(changes) >= SEEN and changes[0] >= begin else ""
         yield exam.finding(
             "statuses-flapping",
             (identity(pod),),
-            f"resourceClaimStatuses of pod {pod.key} changed {len(recent)} times within "
+            f"resourceClaimStatuses of pod {pod.key} changed {least}{len(recent)} times within "
             f"{exam.thresholds.window:.0f} s.",
             (Ref("pods", pod.key),),
             min(exam.observed.flapping.get(("pods", key), recent[0]), recent[0]),

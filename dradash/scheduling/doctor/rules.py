@@ -245,9 +245,9 @@ _RULES: Final = (
         "context-owned-by-other",
         "PodSchedulingContext belongs to another pod",
         _ERROR,
-        "The context with the pod's name is owned by another pod (an earlier one of the same name). PreFilter ends "
-        "with an error.",
-        "Delete the context; the garbage collector should have.",
+        "The context with the pod's name is owned by another pod (an earlier one of the same name), or by none. "
+        "PreFilter ends with an error.",
+        "Delete the context. The garbage collector does so only where it names owners and all of them are gone.",
         "",
         ("pods", "podschedulingcontexts"),
     ),

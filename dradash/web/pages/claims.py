@@ -6,6 +6,7 @@ from typing import Final
 
 from dradash.reader import current, topics
 from dradash.reader.before import world_before
+from dradash.reader.histories import is_cut
 from dradash.reader.trails import CLAIM, marks_of
 from dradash.web.fragments import Part
 from dradash.web.pages.base import Page
@@ -54,5 +55,6 @@ class ClaimPage(ExaminedPage):
         history = self.history(self.kind, self.object_key)
         view = claim.present(facts, history)
         headline, *blocks = [Part(n, f"claim/_{n}.html", view) for n in CLAIM_BLOCKS]
-        course = Part("course", "_course.html", lines.claim_course(marks_of(CLAIM, history), self.now()))
+        went = lines.claim_course(marks_of(CLAIM, history), self.now(), cut=is_cut(history))
+        course = Part("course", "_course.html", went)
         return self.object_key, [headline, self.findings_about(*self.subject), course, *blocks], 200

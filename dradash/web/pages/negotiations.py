@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from dradash.reader import current, topics
-from dradash.reader.before import negotiated_until, world_before
+from dradash.reader.before import negotiation_before
+from dradash.reader.histories import is_cut
 from dradash.reader.trails import TALK, marks_of
 from dradash.store.model import VERDICTS, HistoryEntry
 from dradash.web.fragments import Part
@@ -56,23 +57,23 @@ class NegotiationPage(ExaminedPage):
         if facts is None:
             return self.missing()
         claims = {n: self.history("resourceclaims", c.key) for n, c in facts.talk.claims.items() if c is not None}
-        histories = {n: [e for e in states if not facts.gone or e.at <= facts.gone] for n, states in claims.items()}
+        histories = {n: [e for e in states if not facts.gone or e.at <= facts.over] for n, states in claims.items()}
         contexts = self.history(self.kind, self.object_key)
         told = frozenset(f.id for f in self.about(self.kind, self.object_key))
         verdicts = self.history(VERDICTS, self.object_key) if facts.gone else ()
         view = negotiation.present(facts, contexts, histories, self.now(), self.query, told, verdicts)
         headline, *blocks = [Part(n, f"negotiation/_{n}.html", view) for n in BLOCKS]
-        course = Part("course", "_course.html", lines.talk_course(marks_of(TALK, contexts), self.now()))
+        went = lines.talk_course(marks_of(TALK, contexts), self.now(), cut=is_cut(contexts))
+        course = Part("course", "_course.html", went)
         parts = [headline, self.findings_about(*self.subject), course, *blocks]
         return f"Negotiation {self.object_key}", parts, 200
 
     def _facts(self, last: HistoryEntry | None) -> negotiation.Facts | None:
         here, follower = current.get(), current.get().follower
         if last is not None:
-            over = negotiated_until(last, self.history("pods", self.object_key))
-            with world_before(here, over, self.at) as (before, waits), follower.world():
+            with negotiation_before(here, self.object_key, last, self.at) as (then, waits, over), follower.world():
                 drivers = follower.observations.drivers
-                return negotiation.gather(before, self.object_key, drivers, self.now(), waits, last=last)
+                return negotiation.gather(then, self.object_key, drivers, self.now(), waits, last=last, over=over)
         # Both are held: the drivers' record is of now, whatever moment is looked at.
         with self.world() as world, follower.world():
             drivers = follower.observations.drivers

@@ -11,7 +11,7 @@ import msgspec
 from dradash.kinds import deviceclaim
 from dradash.kinds.meta import ObjectMeta
 from dradash.reader.claimtable import ClaimEntry, ClaimTable
-from dradash.reader.trails import ClaimMark
+from dradash.reader.trails import KEPT, ClaimMark
 from dradash.reader.world import World
 from dradash.scheduling.claimfacts import (
     AnyClaim,
@@ -246,5 +246,9 @@ def _row(item: ClaimEntry, cluster: Cluster) -> ClaimRow:
 def with_trails(view: ClaimsView, trails: Mapping[str, Sequence[ClaimMark]], now: float) -> ClaimsView:
     """trails: by the claim's key, up to `now` (Unix seconds), the moment that the page shows."""
     window = window_of(trails.values(), now)
-    rows = (msgspec.structs.replace(r, trail=claim_strip(tuple(trails.get(r.key, ())), window)) for r in view.rows)
+    rows = []
+    for row in view.rows:
+        marks = tuple(trails.get(row.key, ()))
+        line = claim_strip(marks, window, cut=len(marks) >= KEPT)
+        rows.append(msgspec.structs.replace(row, trail=line))
     return msgspec.structs.replace(view, rows=tuple(rows))

@@ -46,7 +46,11 @@ class TurnView(msgspec.Struct, frozen=True):
 
 
 class RoundView(msgspec.Struct, frozen=True):
+    """number, cut: as in negotiation.Round."""
+
+    key: str
     number: int
+    cut: bool
     started: float
     turns: tuple[TurnView, ...]
 
@@ -59,7 +63,7 @@ def lanes_of(standing: Talk, turns: Sequence[Turn]) -> tuple[str, ...]:
 
 
 def round_view(whole: Round, lanes: tuple[str, ...]) -> RoundView:
-    return RoundView(whole.number, whole.started, tuple(_turn(t, lanes) for t in whole.turns))
+    return RoundView(whole.key, whole.number, whole.cut, whole.started, tuple(_turn(t, lanes) for t in whole.turns))
 
 
 def _turn(turn: Turn, lanes: tuple[str, ...]) -> TurnView:

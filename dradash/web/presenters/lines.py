@@ -78,13 +78,17 @@ class TableRow(msgspec.Struct, frozen=True):
 
 
 class Course(msgspec.Struct, frozen=True):
-    """A picture with its table for an object's own page, newest first; count: of all changes in the window."""
+    """A picture with its table for an object's own page, newest first.
+
+    count: of all changes in the window; cut: of those that are read.
+    """
 
     title: str
     window: str  # how long it is
     picture: Line | Strip
     rows: tuple[TableRow, ...]
     count: int
+    cut: bool = False
 
 
 def window_of(trails: Iterable[Sequence[Mark]], now: float) -> Window:
@@ -105,6 +109,15 @@ def _ticks(times: Iterable[float], window: Window) -> str:
     return "".join(f"M{x},0V4" for x in dict.fromkeys(across(at, window.start, window.end) for at in times))
 
 
+def _is_cut(marks: Sequence[Mark], window: Window, *, cut: bool) -> bool:
+    """Whether what is missing may be of the window. cut: some may be missing."""
+    return cut and bool(marks) and marks[0].at > window.start
+
+
+def _times(count: int, marks: Sequence[Mark], window: Window, *, cut: bool) -> str:
+    return f"{'at least ' * _is_cut(marks, window, cut=cut)}{plural(count, 'time')}"
+
+
 def _went(values: Sequence[int | None], nothing: str) -> str:
     """values: at least one of them a number. nothing: how it is said that there is none now."""
     known = [v for v in values if v is not None]
@@ -118,13 +131,13 @@ def _went(values: Sequence[int | None], nothing: str) -> str:
 
 
 @lru_cache(maxsize=DRAWN)
-def pod_line(marks: tuple[VerdictMark, ...], window: Window) -> Line | None:
-    """How many nodes fitted, with a tick where the outcome changed."""
+def pod_line(marks: tuple[VerdictMark, ...], window: Window, *, cut: bool = False) -> Line | None:
+    """How many nodes fitted, with a tick where the outcome changed. cut: there may be earlier marks than these."""
     shown = _shown(marks, window)
     if not shown:
         return None
     changed = [m.at for before, m in pairwise(shown) if m.outcome != before.outcome]
-    verdict = f"the verdict changed {plural(len(changed), 'time')}" if changed else "the same verdict"
+    verdict = f"the verdict changed {_times(len(changed), marks, window, cut=cut)}" if changed else "the same verdict"
     values = [m.fit for m in shown]
     if any(v is not None for v in values):
         text = f"Nodes that fit over the last {window.words}: {_went(values, 'not looked at now')}; {verdict}"
@@ -137,13 +150,17 @@ def pod_line(marks: tuple[VerdictMark, ...], window: Window) -> Line | None:
 
 
 @lru_cache(maxsize=DRAWN)
-def talk_line(marks: tuple[TalkMark, ...], window: Window) -> Line | None:
-    """How many of the proposed nodes no driver refuses, with a tick where the scheduler selected another one."""
+def talk_line(marks: tuple[TalkMark, ...], window: Window, *, cut: bool = False) -> Line | None:
+    """How many of the proposed nodes no driver refuses, with a tick where the scheduler selected another one.
+
+    cut: there may be earlier marks than these.
+    """
     shown = _shown(marks, window)
     if not shown:
         return None
     selected = [m.at for before, m in pairwise(shown) if m.selected and m.selected != before.selected]
-    selections = f"another node selected {plural(len(selected), 'time')}" if selected else "no other node selected"
+    times = _times(len(selected), marks, window, cut=cut)
+    selections = f"another node selected {times}" if selected else "no other node selected"
     values = [m.left for m in shown]
     if any(v is not None for v in values):
         went = _went(values, "none proposed now")
@@ -153,12 +170,12 @@ def talk_line(marks: tuple[TalkMark, ...], window: Window) -> Line | None:
     return Line(steps([(m.at, m.left) for m in shown], window.start, window.end), _ticks(selected, window), text)
 
 
-def talk_course(marks: Sequence[TalkMark], now: float) -> Course | None:
-    """None where nothing is known of it."""
+def talk_course(marks: Sequence[TalkMark], now: float, *, cut: bool = False) -> Course | None:
+    """None where nothing is known of it. cut: there may be earlier marks than these."""
     window = window_of([marks], now)
-    picture = talk_line(tuple(marks), window)
+    picture = talk_line(tuple(marks), window, cut=cut)
     rows = [TableRow(m.at, _talk_words(m)) for m in _shown(marks, window)]
-    return _course("Nodes left to choose from", window, picture, rows)
+    return _course("Nodes left to choose from", window, picture, rows, _is_cut(marks, window, cut=cut))
 
 
 def _talk_words(mark: TalkMark) -> str:
@@ -202,8 +219,8 @@ def begin_of_now(window: Window) -> float:
 
 
 @lru_cache(maxsize=DRAWN)
-def claim_strip(marks: tuple[ClaimMark, ...], window: Window) -> Strip | None:
-    """In which state the claim was when."""
+def claim_strip(marks: tuple[ClaimMark, ...], window: Window, *, cut: bool = False) -> Strip | None:
+    """In which state the claim was when. cut: there may be earlier marks than these."""
     shown = _shown(marks, window)
     if not shown:
         return None
@@ -216,28 +233,30 @@ def claim_strip(marks: tuple[ClaimMark, ...], window: Window) -> Strip | None:
         right = max(right, min(left + 1, round(SPARK_WIDTH)))
         paths[mark.state] = paths.get(mark.state, "") + f"M{left},{SPARK_HEIGHT:g}V{top:g}H{right}V{SPARK_HEIGHT:g}Z"
     spans = tuple(Span(STATE_LOOKS[state][1], path) for state, path in paths.items())
-    return Strip(spans, _claim_said([m.state for m in shown], window))
+    return Strip(spans, _claim_said([m.state for m in shown], window, cut=_is_cut(marks, window, cut=cut)))
 
 
-def _claim_said(states: Sequence[ClaimState], window: Window) -> str:
+def _claim_said(states: Sequence[ClaimState], window: Window, *, cut: bool) -> str:
     first, last = (claim_chip(s).text.lower() for s in (states[0], states[-1]))
     if len(states) == 1:
         return f"State over the last {window.words}: {first} all the time"
-    changes = plural(len(states) - 1, "time")
+    changes = f"{'at least ' * cut}{plural(len(states) - 1, 'time')}"
     others = Counter(s for s in states[1:-1] if s not in (states[0], states[-1]))
     between = "".join(f", {claim_chip(s).text.lower()} {plural(n, 'time')} in between" for s, n in others.items())
     return f"State over the last {window.words}: {first} then, {last} now; changed {changes}{between}"
 
 
-def claim_course(marks: Sequence[ClaimMark], now: float) -> Course | None:
-    """None where nothing is known of it."""
+def claim_course(marks: Sequence[ClaimMark], now: float, *, cut: bool = False) -> Course | None:
+    """None where nothing is known of it. cut: there may be earlier marks than these."""
     window = window_of([marks], now)
-    picture = claim_strip(tuple(marks), window)
+    picture = claim_strip(tuple(marks), window, cut=cut)
     rows = [TableRow(m.at, claim_chip(m.state).text) for m in _shown(marks, window)]
-    return _course("State", window, picture, rows)
+    return _course("State", window, picture, rows, _is_cut(marks, window, cut=cut))
 
 
-def _course(title: str, window: Window, picture: Line | Strip | None, rows: Sequence[TableRow]) -> Course | None:
+def _course(
+    title: str, window: Window, picture: Line | Strip | None, rows: Sequence[TableRow], cut: bool = False
+) -> Course | None:
     if picture is None:
         return None
-    return Course(title, window.words, picture, tuple(rows[: -TABLE_ROWS - 1 : -1]), len(rows))
+    return Course(title, window.words, picture, tuple(rows[: -TABLE_ROWS - 1 : -1]), len(rows), cut)

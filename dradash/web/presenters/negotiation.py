@@ -10,8 +10,8 @@ import msgspec
 from dradash.kinds.registry import MalformedObject, decode
 from dradash.kinds.schedulingcontext import PodSchedulingContext
 from dradash.reader.driverstats import DriverStats
-from dradash.reader.histories import seen_claims, seen_contexts
-from dradash.reader.talks import BOUND, Talk, rules_broken, talk
+from dradash.reader.histories import is_cut, seen_claims, seen_contexts
+from dradash.reader.talks import BOUND, Talk, ended, rules_broken, talk
 from dradash.reader.waits import Since
 from dradash.reader.world import World
 from dradash.scheduling.classic.awaiting import SCHEDULER
@@ -25,7 +25,7 @@ from dradash.web.presenters.conversation import UNKNOWN_LANE, RoundView, lanes_o
 from dradash.web.presenters.negotiations import STATES, Move, move
 from dradash.web.presenters.pod import last_verdict
 from dradash.web.presenters.query import Query
-from dradash.web.presenters.rounds import bounded
+from dradash.web.presenters.rounds import EARLIER, bounded
 from dradash.web.presenters.steps import as_yaml
 from dradash.web.presenters.words import (
     SHOWN,
@@ -69,6 +69,7 @@ class NegotiationView(msgspec.Struct, frozen=True):
     lane_hrefs: tuple[tuple[str, str], ...]
     rounds: tuple[RoundView, ...]  # newest first
     unlisted: int
+    earlier: str  # why these are not all rounds that there were; "" where they are
     all_href: str
     answers: answers.AnswersView
     selected: str
@@ -83,14 +84,23 @@ class Facts(msgspec.Struct, frozen=True):
     talk: Talk
     raw: bytes
     gone: float
+    over: float  # of one that is gone: until when what was done to its claims belongs to it
     verdict: Verdict | None  # on the pod
     answers: answers.Answers
 
 
 def gather(
-    world: World, key: str, stats: DriverStats, now: float, waits: Since, *, last: HistoryEntry | None = None
+    world: World,
+    key: str,
+    stats: DriverStats,
+    now: float,
+    waits: Since,
+    *,
+    last: HistoryEntry | None = None,
+    over: float = 0.0,
 ) -> Facts | None:
-    """None when there is no such context. last: of one that is gone; `world` and `waits` are then of just before."""
+    """None when there is no such context. last: of one that is gone; the others are then as
+    `reader.before.negotiation_before` gives them."""
     context, raw, gone = world.cluster.contexts.get(key), world.cluster.raw[KIND].get(key, b""), 0.0
     if last is not None:
         try:
@@ -100,10 +110,13 @@ def gather(
     if context is None:
         return None
     standing = talk(world, key, context, waits)
+    if gone:
+        standing = ended(standing)
     return Facts(
         talk=standing,
         raw=raw,
         gone=gone,
+        over=over or gone,
         verdict=world.verdicts.get(key),
         answers=answers.gather(world.cluster, standing, stats, now),
     )
@@ -124,7 +137,9 @@ def present(
     standing = facts.talk
     verdict = last_verdict(verdicts, _uid(standing)) or facts.verdict
     seen = _seen(standing, contexts, facts.gone)
-    negotiation = negotiate(seen, {n: seen_claims(h) for n, h in claims.items()}, standing.drivers)
+    histories = {n: seen_claims(h) for n, h in claims.items()}
+    partly = is_cut(contexts) or seen_contexts(contexts, _uid(standing)) != seen
+    negotiation = negotiate(seen, histories, standing.drivers, cut=partly)
     lanes = lanes_of(standing, [t for r in negotiation.rounds for t in r.turns])
     everything = query.get("rounds") == "all"
     negotiation = bounded(negotiation)
@@ -153,6 +168,7 @@ def present(
         lane_hrefs=tuple((lane, "" if lane in (SCHEDULER, UNKNOWN_LANE) else driver_href(lane)) for lane in lanes),
         rounds=tuple(round_view(r, lanes) for r in rounds),
         unlisted=len(negotiation.rounds) - len(rounds),
+        earlier="" if negotiation.whole else EARLIER,
         all_href=query.link(rounds="all"),
         answers=answers.present(facts.answers),
         selected=standing.context.spec.selected_node,

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from dradash.reader.talks import BOUND, ENDING, LATE, NO_POD, Talk, all_talks, rules_broken
-from dradash.reader.trails import TalkMark
+from dradash.reader.trails import KEPT, TalkMark
 from dradash.reader.waits import Since
 from dradash.reader.world import World
 from dradash.scheduling.classic.awaiting import Awaited, Stage
@@ -32,7 +32,7 @@ STATES: Final[dict[str, Chip]] = {
     Stage.FINISH: Chip("Allocated", "good", "check", "Nothing is left to negotiate: reserve and bind"),
     BOUND: Chip("Bound", "good", "check", "The pod has a node: nothing is left to negotiate"),
     ENDING: Chip("Pod ends", "idle", "trash", "The pod ends without a node: nobody negotiates for it any more"),
-    NO_POD: Chip("Without a pod", "idle", "trash", "Its pod is gone: garbage collection removes it"),
+    NO_POD: Chip("Without a pod", "idle", "trash", "No pod has its name: it is left to garbage collection"),
 }
 
 
@@ -182,7 +182,11 @@ def _row(talk: Talk, now: float) -> TalkRow:
 def with_trails(view: TalksView, trails: Mapping[str, Sequence[TalkMark]], now: float) -> TalksView:
     """trails: by the pod's key, up to `now` (Unix seconds), the moment that the page shows."""
     window = window_of(trails.values(), now)
-    rows = (msgspec.structs.replace(r, trail=talk_line(tuple(trails.get(r.key, ())), window)) for r in view.rows)
+    rows = []
+    for row in view.rows:
+        marks = tuple(trails.get(row.key, ()))
+        line = talk_line(marks, window, cut=len(marks) >= KEPT)
+        rows.append(msgspec.structs.replace(row, trail=line))
     return msgspec.structs.replace(view, rows=tuple(rows))
 
 

@@ -10,7 +10,7 @@ import msgspec
 from dradash.kinds.pod import Pod
 from dradash.kinds.registry import MalformedObject, decode
 from dradash.kinds.schedulingcontext import PodSchedulingContext
-from dradash.reader.histories import seen_claims, seen_contexts
+from dradash.reader.histories import is_cut, seen_claims, seen_contexts
 from dradash.reader.talks import rules_broken, talk
 from dradash.reader.waits import Since
 from dradash.reader.world import World
@@ -28,7 +28,7 @@ from dradash.web.presenters import kubectl
 from dradash.web.presenters import nodes as node_groups
 from dradash.web.presenters import steps as pipeline
 from dradash.web.presenters.podclaims import CARDS, ClaimCard, cards
-from dradash.web.presenters.rounds import bounded
+from dradash.web.presenters.rounds import EARLIER, bounded
 from dradash.web.presenters.words import SHOWN, Actor, Chip, actor, claim_chip, cut, few, href, outcome_chip
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
@@ -103,6 +103,7 @@ class PodView(msgspec.Struct, frozen=True):
     unlisted: int  # ... and how many more
     negotiation: Negotiation  # the newest rounds, and ...
     earlier_rounds: int  # ... how many more
+    earlier: str  # why these are not all that there were; "" where they are
     more_awaited: int  # than are listed
     rules: tuple[str, ...]  # broken in the negotiation
     has_context: bool
@@ -227,6 +228,7 @@ def present(
         unlisted=max(0, len(pod.spec.resource_claims) - CARDS),
         negotiation=bounded(negotiation, ROUNDS),
         earlier_rounds=max(0, len(negotiation.rounds) - ROUNDS),
+        earlier="" if negotiation.whole else EARLIER,
         more_awaited=max(0, len(negotiation.awaited) - SHOWN),
         rules=few([r.text for r in facts.rules if facts.context and id_of(r, facts.context) not in told]),
         has_context=facts.context is not None,
@@ -288,11 +290,11 @@ def _bypassed(finding: Finding | None, headline: Headline) -> Headline:
 
 
 def _negotiation(facts: PodFacts, history: PodHistory) -> Negotiation:
-    contexts = seen_contexts(history.contexts, facts.pod.uid)
+    contexts, partly = seen_contexts(history.contexts, facts.pod.uid), is_cut(history.contexts)
     if not contexts and facts.context is not None:
-        contexts = [SeenContext(0.0, facts.context)]  # its history was trimmed: the state is still known
+        contexts, partly = [SeenContext(0.0, facts.context)], True  # its history was trimmed: the state is still known
     drivers = {c.name: ", ".join(c.drivers) for c in facts.claims}
-    told = negotiate(contexts, {name: seen_claims(h) for name, h in history.claims.items()}, drivers)
+    told = negotiate(contexts, {name: seen_claims(h) for name, h in history.claims.items()}, drivers, cut=partly)
     # The history that is read ends somewhere; who has watched from the start knows better.
     awaited = (msgspec.structs.replace(m, since=facts.waiting.get((m.stage, m.claim)) or m.since) for m in told.awaited)
     return msgspec.structs.replace(told, awaited=tuple(awaited))

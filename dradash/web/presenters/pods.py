@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from dradash.kinds.pod import Pod
-from dradash.reader.trails import VerdictMark
+from dradash.reader.trails import KEPT, VerdictMark
 from dradash.reader.world import World
 from dradash.scheduling.claimfacts import classes_in
 from dradash.scheduling.doctor.finding import Finding
@@ -274,5 +274,9 @@ def _claims(item: Item) -> tuple[PodClaim, ...]:
 def with_trails(view: PodsView, trails: Mapping[str, Sequence[VerdictMark]], now: float) -> PodsView:
     """trails: by the pod's key, up to `now` (Unix seconds), the moment that the page shows."""
     window = window_of(trails.values(), now)
-    rows = (msgspec.structs.replace(r, trail=pod_line(tuple(trails.get(r.key, ())), window)) for r in view.rows)
+    rows = []
+    for row in view.rows:
+        marks = tuple(trails.get(row.key, ()))
+        line = pod_line(marks, window, cut=len(marks) >= KEPT)
+        rows.append(msgspec.structs.replace(row, trail=line))
     return msgspec.structs.replace(view, rows=tuple(rows))

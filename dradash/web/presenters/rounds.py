@@ -6,10 +6,15 @@ from typing import Final
 
 import msgspec
 
+from dradash.reader.histories import HISTORY_ENTRIES
 from dradash.scheduling.classic.negotiation import Negotiation, Round
 from dradash.scheduling.classic.turns import Turn
 from dradash.web.presenters.words import SHOWN, few
 
+EARLIER: Final = (
+    f"Whatever was said earlier is left out: the newest {HISTORY_ENTRIES} states of a negotiation are read, as far as "
+    "they are kept."
+)
 TURNS: Final = 60  # of one round: each of a pod's claims may make several
 NODES: Final = 200  # of one turn
 
