@@ -51,8 +51,12 @@ class ClaimPage(ExaminedPage):
                 facts = claim.gather(before, self.object_key, last)
         if facts is None:
             return self.missing()
-        history = self.history(self.kind, self.object_key)
+        history = self.readable(self.kind, self.object_key)
         view = claim.present(facts, history)
         headline, *blocks = [Part(n, f"claim/_{n}.html", view) for n in CLAIM_BLOCKS]
-        course = Part("course", "_course.html", lines.claim_course(marks_of(CLAIM, history), self.now()))
-        return self.object_key, [headline, self.findings_about(*self.subject), course, *blocks], 200
+        course = lines.UNREAD if history is None else lines.claim_course(marks_of(CLAIM, history), self.now())
+        return (
+            self.object_key,
+            [headline, self.findings_about(*self.subject), Part("course", "_course.html", course), *blocks],
+            200,
+        )

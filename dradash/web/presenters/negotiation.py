@@ -69,6 +69,7 @@ class NegotiationView(msgspec.Struct, frozen=True):
     lane_hrefs: tuple[tuple[str, str], ...]
     rounds: tuple[RoundView, ...]  # newest first
     unlisted: int
+    unread: bool  # the history cannot be read now: no round is told
     all_href: str
     answers: answers.AnswersView
     selected: str
@@ -111,20 +112,22 @@ def gather(
 
 def present(
     facts: Facts,
-    contexts: Sequence[HistoryEntry],
-    claims: Mapping[str, Sequence[HistoryEntry]],
+    contexts: Sequence[HistoryEntry] | None,
+    claims: Mapping[str, Sequence[HistoryEntry] | None],
     now: float,
     query: Query,
     told: Container[str] = (),
     verdicts: Sequence[HistoryEntry] = (),
 ) -> NegotiationView:
-    """claims: history by the pod's name for the claim. told: ids of findings that are on the page; not said twice.
+    """contexts, claims: history, the latter by the pod's name for the claim; None while one cannot be read.
+    told: ids of findings that are on the page; not said twice.
     verdicts: history of those on the pod, when the negotiation is over: it ends before the pod is judged for the last
     time."""
     standing = facts.talk
     verdict = last_verdict(verdicts, _uid(standing)) or facts.verdict
-    seen = _seen(standing, contexts, facts.gone)
-    negotiation = negotiate(seen, {n: seen_claims(h) for n, h in claims.items()}, standing.drivers)
+    unread = contexts is None or None in claims.values()
+    seen = [] if unread else _seen(standing, contexts or (), facts.gone)
+    negotiation = negotiate(seen, {n: seen_claims(h or ()) for n, h in claims.items()}, standing.drivers)
     lanes = lanes_of(standing, [t for r in negotiation.rounds for t in r.turns])
     everything = query.get("rounds") == "all"
     negotiation = bounded(negotiation)
@@ -153,6 +156,7 @@ def present(
         lane_hrefs=tuple((lane, "" if lane in (SCHEDULER, UNKNOWN_LANE) else driver_href(lane)) for lane in lanes),
         rounds=tuple(round_view(r, lanes) for r in rounds),
         unlisted=len(negotiation.rounds) - len(rounds),
+        unread=unread,
         all_href=query.link(rounds="all"),
         answers=answers.present(facts.answers),
         selected=standing.context.spec.selected_node,

@@ -103,6 +103,11 @@ class MissingView(msgspec.Struct, frozen=True):
     malformed: str = ""  # it is (or was) there, but no valid object of its kind: what is wrong with it
     gone: float = 0.0  # it was there, and is deleted since then
     other: OtherGeneration | None = None
+    unread: str = ""  # why the history cannot be read: whether it ever was there is then not known
+
+    @property
+    def title(self) -> str:
+        return f"{'Not known:' if self.unread else 'No'} {self.singular} {self.key}"
 
 
 def present(freshness: Freshness, sync: Mapping[str, SyncState], cluster: str) -> FreshnessView:
@@ -171,8 +176,9 @@ def can_tell(world: World, plural: str) -> bool:
     return state == "synced" or is_expected(plural, world.sync)
 
 
-def missing(world: World, plural: str, key: str, last: HistoryEntry | None = None) -> MissingView:
-    """last: the last state that is kept of what is gone, which no page could be made of."""
+def missing(world: World, plural: str, key: str, last: HistoryEntry | None = None, unread: str = "") -> MissingView:
+    """last: the last state that is kept of what is gone, which no page could be made of. unread: why the history cannot
+    be read."""
     sync = world.sync.get(plural) or SyncState(plural)
     namespace, name = split(key)
     same_name = [k for k in world.cluster.objects(plural) if split(k)[1] == name or split(k)[1].startswith(name[:12])]
@@ -187,6 +193,7 @@ def missing(world: World, plural: str, key: str, last: HistoryEntry | None = Non
         malformed=world.cluster.malformed[plural].get(key, "") or _unreadable(plural, last),
         gone=last.at if last is not None and key not in world.cluster.raw[plural] else 0.0,
         other=other_generation(plural, world.sync),
+        unread=unread,
     )
 
 
