@@ -261,6 +261,12 @@ class Page(abc.ABC):
                 view = timetravel.before_history(before.start, self.query, name)
         return "No such moment", [Part("page", NO_MOMENT, view)], code
 
+    @property
+    def not_known(self) -> int:
+        """HTTP status where what the page is about may exist, and cannot be read: now to be asked again, but what could
+        not be read at a moment that is over, never will be."""
+        return 503 if self.at is None else 404
+
     def unreadable(self, error: str) -> tuple[str, list[Part]]:
         """Title and blocks while what the page is made of cannot be read."""
         view = timetravel.NoMoment(f"The past cannot be read: {error}", timetravel.live_link(self.query), unread=True)
@@ -312,7 +318,7 @@ class ObjectPage(Page):
         last = self.last_state()
         with self.world() as world:
             view = status.missing(world, self.kind, self.object_key, last)
-        return view.title, [Part("page", "_missing.html", view)], 404
+        return view.title, [Part("page", "_missing.html", view)], self.not_known if view.unsure else 404
 
     def unreadable(self, error: str) -> tuple[str, list[Part]]:
         """Of what is not there now, only the history can tell whether it ever was."""

@@ -129,7 +129,7 @@ class _PublishedPage(ShowsFindings):
         told = {"what": what, "name": name, "kind": slices.KIND, "chip": chip, "known": known, "unread": unread}
         title = f"No {what} {name}" if known and not unread else f"Not known: {what} {name}"
         parts = [Part("page", "pool/_missing.html", told), self.findings_about(*self.subject)]
-        return title, parts, 404 if known else 503
+        return title, parts, 404 if known else self.not_known
 
     def unreadable(self, error: str) -> tuple[str, list[Part]]:
         """Of what no slice publishes now, only the history can tell whether one ever did."""

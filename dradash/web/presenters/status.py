@@ -106,8 +106,19 @@ class MissingView(msgspec.Struct, frozen=True):
     unread: str = ""  # why the history cannot be read: whether it ever was there is then not known
 
     @property
+    def unsure(self) -> bool:
+        """It may exist, or may have existed, and that could not be read."""
+        return bool(self.unread) or not (self.known or self.gone or self.malformed or self.other)
+
+    @property
+    def heading(self) -> str:
+        if self.malformed and not self.gone:
+            return f"Malformed {self.singular}"
+        return f"Not known: {self.singular}" if self.unsure else f"No {self.singular}"
+
+    @property
     def title(self) -> str:
-        return f"{'Not known:' if self.unread else 'No'} {self.singular} {self.key}"
+        return f"{self.heading} {self.key}"
 
 
 def present(freshness: Freshness, sync: Mapping[str, SyncState], cluster: str) -> FreshnessView:
