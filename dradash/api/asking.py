@@ -15,6 +15,7 @@ from dradash.reader.claimtable import ClaimTable
 from dradash.reader.current import Current
 from dradash.reader.doctor import Report
 from dradash.reader.moment import show
+from dradash.reader.nearest import first_after
 from dradash.reader.tallies import Tallies
 from dradash.reader.waits import Since, past_waits
 from dradash.reader.world import World
@@ -115,7 +116,13 @@ class Ask:
                 return read_object(KINDS[kind], entries[-1].object), entries[-1]
             except MalformedObject as error:
                 raise Refusal(NOT_FOUND, f"the last known {KINDS[kind].kind} {key} is malformed: {error}") from error
-        raise Refusal(NOT_FOUND, f"there is no {KINDS[kind].kind} {key}, now or in the history")
+        raise self.never(kind, key)
+
+    def never(self, kind: str, key: str) -> Refusal:
+        """Of an object that is not there, and that the history up to the moment asked about does not have."""
+        if (first := first_after(self.here, kind, key, self.at)) is not None:
+            return Refusal(NOT_FOUND, f"there was no {KINDS[kind].kind} {key} then: it is known since {show(first.at)}")
+        return Refusal(NOT_FOUND, f"there is no {KINDS[kind].kind} {key}, now or in the history")
 
 
 class AskedEarlier(Ask):

@@ -96,3 +96,32 @@ def test_what_could_not_be_read_is_not_called_absent_now_or_then(
     title, words, _ = get(f"{path}?at={show(scene.now + 1)}", 404)
     assert title == f"No {named}"
     assert "dradash cannot tell" not in words
+
+
+def test_before_an_object_was_there_its_page_leads_to_when_it_was(scene: Scene) -> None:
+    scene.now += 100.0
+    made = build.pod("later", "ml", claims={"gpu": "x"}, created=show(scene.now))
+    scene.put(made)
+    first = scene.now
+    scene.put(build.pod("later", "ml", claims={"gpu": "x"}, created=show(first - 1), labels={"a": "b"}))
+    scene.look()
+    path = "/ns/ml/pods/later"
+    _, words, response = get(f"{path}?at={show(first - 30)}", 404)
+    assert "It did not exist yet: dradash saw it first at 2026-11-30 " in words
+    assert "has not seen one" not in words
+    link = re.search(r'<a href="(\?at=[^"]+)">[^<]*<time[^>]*>[^<]+</time></a>', response.content.decode())
+    assert link is not None
+    _, words, _ = get(path + unescape(link[1]), 200)
+    assert "later" in words
+    detail = Client().get("/api/v1/pods/ml/later", {"at": show(first - 30)}).json()["detail"]
+    assert detail == f"there was no Pod ml/later then: it is known since {show(first)}"
+
+
+def test_what_existed_before_dradash_saw_it_is_not_said_not_to_have_existed(scene: Scene) -> None:
+    scene.now += 100.0
+    scene.put(build.pod("late", "ml", claims={"gpu": "x"}, created=show(scene.now - 90)))
+    scene.look()
+    _, words, _ = get(f"/ns/ml/pods/late?at={show(scene.now - 30)}", 404)
+    assert "dradash had not seen it yet: it saw it first at 2026-11-30 " in words
+    assert "did not exist" not in words
+    assert NONE not in words

@@ -11,12 +11,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, ClassVar, Final
 
+import msgspec
 from django.conf import settings
 
 from dradash.reader import current
 from dradash.reader.comparing import differing
 from dradash.reader.differences import Differs
 from dradash.reader.moment import ASKED, BadMoment, parse
+from dradash.reader.nearest import first_after
 from dradash.reader.series import Sample
 from dradash.reader.world import Freshness, World
 from dradash.scheduling.cluster import claim_keys
@@ -318,6 +320,9 @@ class ObjectPage(Page):
         last = self.last_state()
         with self.world() as world:
             view = status.missing(world, self.kind, self.object_key, last)
+        first = first_after(current.get(), self.kind, self.object_key, self.at) if last is None else None
+        if first is not None and self.at is not None:
+            view = msgspec.structs.replace(view, later=status.later(first, self.at, self.kind, self.query))
         return view.title, [Part("page", "_missing.html", view)], self.not_known if view.unsure else 404
 
     def unreadable(self, error: str) -> tuple[str, list[Part]]:

@@ -9,10 +9,13 @@ from typing import Final
 import msgspec
 
 from dradash.kinds.registry import KINDS, OPTIONAL, MalformedObject, read_object
+from dradash.reader.moment import show
 from dradash.reader.world import Freshness, World
 from dradash.scheduling.generation import served_instead
+from dradash.scheduling.rfc3339 import seconds
 from dradash.store.model import HistoryEntry, SyncState
 from dradash.web.presenters import kubectl
+from dradash.web.presenters.query import Query
 from dradash.web.presenters.words import Chip, cut, href, split, sync_chip
 
 SIMILAR: Final = 8
@@ -90,6 +93,14 @@ class Similar(msgspec.Struct, frozen=True):
     href: str
 
 
+class Later(msgspec.Struct, frozen=True):
+    """The first state that is kept of what was not there yet. at: Unix seconds; unborn: it did not even exist."""
+
+    at: float
+    href: str
+    unborn: bool
+
+
 class MissingView(msgspec.Struct, frozen=True):
     """Looked for and not found, here and in the history."""
 
@@ -104,6 +115,7 @@ class MissingView(msgspec.Struct, frozen=True):
     gone: float = 0.0  # it was there, and is deleted since then
     other: OtherGeneration | None = None
     unread: str = ""  # why the history cannot be read: whether it ever was there is then not known
+    later: Later | None = None  # it was not there yet
 
     @property
     def unsure(self) -> bool:
@@ -206,6 +218,15 @@ def missing(world: World, plural: str, key: str, last: HistoryEntry | None = Non
         other=other_generation(plural, world.sync),
         unread=unread,
     )
+
+
+def later(entry: HistoryEntry, at: float, plural: str, query: Query) -> Later:
+    """entry: the first state after `at`, the moment that the page shows."""
+    try:
+        created = seconds(read_object(KINDS[plural], entry.object).metadata.creation_timestamp)
+    except MalformedObject:
+        created = 0.0
+    return Later(entry.at, query.link(at=show(entry.at), **{"with": None}), created > at)
 
 
 def _unreadable(plural: str, last: HistoryEntry | None) -> str:
