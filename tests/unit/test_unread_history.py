@@ -16,6 +16,7 @@ from dradash.reader.moment import show
 from dradash.reader.unpublished import unpublished_since
 from dradash.scheduling.structured.pools import PoolID
 from dradash.store.model import StoreUnavailable
+from dradash.web.fragments import Renderer
 from tests import build, pages
 from tests.scene import Scene
 from tests.unit import html
@@ -59,8 +60,7 @@ def away(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> Away:
     def begin() -> None:
         for name in READS:
             monkeypatch.setattr(scene.model, name, refuse)
-        current.use(current.build(scene.model))
-        current.get().follower.step()
+        scene.web.part(Renderer).forget()
 
     return begin
 
