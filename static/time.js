@@ -26,7 +26,7 @@
   function say(slider) {
     var at = Number(slider.input.value)
     var now = at >= slider.end - 1
-    var text = now ? 'now' : exact(Math.max(Math.floor(at), Math.ceil(slider.start)) * 1000).replace('T', ' ').replace('Z', ' UTC')
+    var text = now ? 'now' : exact(Math.floor(at) * 1000).replace('T', ' ').replace('Z', ' UTC')
     slider.input.parentElement.querySelector('output').textContent = text
     slider.input.setAttribute('aria-valuetext', text)
   }
@@ -44,7 +44,8 @@
       return
     }
     // A change is over at its end: milliseconds are rounded up, as in the links.
-    var moment = exact(slider.marks.indexOf(at) === -1 ? Math.ceil(at) * 1000 : Math.ceil(at * 1000))
+    var named = at === slider.start || slider.marks.indexOf(at) !== -1
+    var moment = exact(named ? Math.ceil(at * 1000) : Math.ceil(at) * 1000)
     location.search = slider.address + (slider.address.length > 1 ? '&' : '') + 'at=' + moment
   }
 

@@ -10,15 +10,16 @@ from typing import Any, Final
 import msgspec
 
 from dradash.kinds.registry import KINDS, MalformedObject, read_object
-from dradash.problems import NO_SUCH_MOMENT, NOT_FOUND, Refusal
+from dradash.problems import NO_SUCH_MOMENT, NOT_FOUND, UNAVAILABLE, Refusal
 from dradash.reader.claimtable import ClaimTable
 from dradash.reader.current import Current
 from dradash.reader.doctor import Report
 from dradash.reader.moment import show
+from dradash.reader.nearest import first_after
 from dradash.reader.tallies import Tallies
 from dradash.reader.waits import Since, past_waits
 from dradash.reader.world import World
-from dradash.store.model import HistoryEntry
+from dradash.store.model import HistoryEntry, StoreUnavailable
 from dradash.store.past import BeforeHistory, Earlier
 
 _NOT_OF_THE_QUESTION: Final = frozenset({"limit", "cursor", "sort", "fields"})
@@ -92,7 +93,11 @@ class Ask:
             raise Refusal(NO_SUCH_MOMENT, f"at: history is kept since {show(before.start)}") from before
 
     def history(self, kind: str, key: str) -> list[HistoryEntry]:
-        return self.here.history(kind, key, float("inf") if self.at is None else self.at)
+        """All that is kept of an object up to the moment asked about, oldest first. Raises Refusal."""
+        try:
+            return self.here.history(kind, key, float("inf") if self.at is None else self.at)
+        except StoreUnavailable as error:
+            raise Refusal(UNAVAILABLE, f"the history cannot be read: {error}") from error
 
     def found(self, kind: str) -> Found:
         """The object that the path names, or the last state of one that is gone. Raises Refusal."""
@@ -111,7 +116,13 @@ class Ask:
                 return read_object(KINDS[kind], entries[-1].object), entries[-1]
             except MalformedObject as error:
                 raise Refusal(NOT_FOUND, f"the last known {KINDS[kind].kind} {key} is malformed: {error}") from error
-        raise Refusal(NOT_FOUND, f"there is no {KINDS[kind].kind} {key}, now or in the history")
+        raise self.never(kind, key)
+
+    def never(self, kind: str, key: str) -> Refusal:
+        """Of an object that is not there, and that the history up to the moment asked about does not have."""
+        if (first := first_after(self.here, kind, key, self.at)) is not None:
+            return Refusal(NOT_FOUND, f"there was no {KINDS[kind].kind} {key} then: it is known since {show(first.at)}")
+        return Refusal(NOT_FOUND, f"there is no {KINDS[kind].kind} {key}, now or in the history")
 
 
 class AskedEarlier(Ask):

@@ -75,9 +75,10 @@ def slice_row(item: ResourceSlice, world: World) -> SliceRow:
 def slice_detail(ask: Ask) -> Any:
     with ask.world() as world:
         there = ask.key in world.cluster.inventory.slices
-        refusal = absent(world, f"there is no ResourceSlice {ask.key}, now or in the history")
     if not there and not ask.history(KIND, ask.key):
-        raise refusal
+        never = ask.never(KIND, ask.key).problem.detail
+        with ask.world() as world:
+            raise absent(world, never)
     found = ask.found(KIND)
     if found.gone:
         with world_before(ask.here, found.gone, ask.at) as (before, _):

@@ -104,7 +104,10 @@ def _uid(entry: HistoryEntry) -> str:
 
 
 def last_claims(here: Current, keys: Mapping[str, str], at: float | None) -> dict[str, AnyClaim]:
-    """The last states of claims that are gone. keys: by whatever the caller calls them. at: the moment asked about."""
+    """The last states of claims that are gone. keys: by whatever the caller calls them. at: the moment asked about.
+
+    Raises StoreUnavailable.
+    """
     found = {}
     for name, key in keys.items():
         states = here.history("resourceclaims", key, math.inf if at is None else at)

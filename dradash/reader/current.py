@@ -116,11 +116,8 @@ class Current:
             return found
 
     def history(self, kind: str, key: str, until: float = float("inf")) -> list[HistoryEntry]:
-        """What is kept of an object, oldest first; nothing while the model cannot be read (the page says so)."""
-        try:
-            return self.model.history(kind, key, 0.0, until, HISTORY_ENTRIES)
-        except StoreUnavailable:
-            return []
+        """What is kept of an object, oldest first. Raises StoreUnavailable: what cannot be read is not empty."""
+        return self.model.history(kind, key, 0.0, until, HISTORY_ENTRIES)
 
     def trails(self, course: Course[M], keys: Sequence[str], at: float | None) -> dict[str, Sequence[M]]:
         """How each of the objects went up to now or to a past moment; nothing where that cannot be read."""

@@ -58,6 +58,7 @@ class Follower:
         self._pending: set[str] = set()
         self._announced_at = 0.0
         self._lease_at = 0.0
+        self._unlearnt = False
         self.listeners: list[Callable[[Applied], None]] = []  # told of each change, with the replica held still
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
@@ -124,8 +125,10 @@ class Follower:
     def step(self, block: float = 0.0) -> bool:
         """Apply what is new, waiting up to `block` seconds for it; False when the model could not be read."""
         try:
-            reloaded = self._replica.catch_up(block, self._collect)
-            self._observe(reloaded)  # first: what follows may fail, and what was loaded anew must be learnt anew
+            # What was loaded anew must be learnt anew: in the next step, where the history could not be read in this.
+            reloaded = self._unlearnt = self._replica.catch_up(block, self._collect) or self._unlearnt
+            self._observe(reloaded)  # first: what follows may fail
+            self._unlearnt = False
             self._look_at_lease()
         except StoreUnavailable as error:
             self._fail(str(error))
@@ -181,10 +184,7 @@ class Follower:
         return self.observations.look_back(self._replica, undone, now)
 
     def _history(self, kind: str, key: str) -> list[HistoryEntry]:
-        try:
-            return self._model.history(kind, key, 0.0, float("inf"), HISTORY_READ)
-        except StoreUnavailable:
-            return []
+        return self._model.history(kind, key, 0.0, float("inf"), HISTORY_READ)
 
     def _fail(self, error: str) -> None:
         state = "unavailable" if self._replica.instance else "loading"

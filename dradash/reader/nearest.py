@@ -9,6 +9,7 @@ from dradash.reader import alertlabels, alertlists
 from dradash.reader.alertlabels import Found, is_driver
 from dradash.reader.current import Current
 from dradash.reader.world import World
+from dradash.store.model import HistoryEntry
 
 _STATES: Final = 5000  # of one object that are looked through for the first one
 
@@ -27,11 +28,17 @@ def nearest(here: Current, found: Found | None, at: float | None) -> float | Non
     if found.kind in KINDS:
         if here.model.history(found.kind, found.key, at, at, 1):
             return at
-        later = here.model.history(found.kind, found.key, at, float("inf"), _STATES)
-        if later:
-            return max(at, later[0].at)
+        later = first_after(here, found.kind, found.key, at)
+        if later is not None:
+            return max(at, later.at)
     # What is no object, or exists only by name, has no history of its own.
     return at if _is_named(found, here.past(at)) else None
+
+
+def first_after(here: Current, kind: str, key: str, at: float | None) -> HistoryEntry | None:
+    """The first state that is kept of an object of which nothing is of `at`; None: now. Raises StoreUnavailable."""
+    states = here.model.history(kind, key, at, float("inf"), _STATES) if at is not None else ()
+    return states[0] if states else None
 
 
 def _is_named(found: Found, world: World) -> bool:

@@ -15,7 +15,7 @@ from dradash.reader.before import world_before
 from dradash.reader.current import Current
 from dradash.reader.world import World
 from dradash.scheduling.structured.pools import PoolID
-from dradash.store.model import HistoryEntry, StoreUnavailable
+from dradash.store.model import HistoryEntry
 
 V = TypeVar("V")
 
@@ -30,18 +30,16 @@ def unpublished_since(here: Current, pool: PoolID, device: str, at: float | None
 
     device "": the pool itself. at: the moment asked about, None: now. None: the history has no slice that published it.
     Costs the history of slices, as there is no index of pools: ask only about what is not there.
+    Raises StoreUnavailable.
     """
-    try:
-        names = [name for name in here.model.superseded_since(0.0) if name[0] == SLICES][:READ]
-        found = None
-        for start in range(0, len(names), AT_ONCE):
-            read = here.model.histories(names[start : start + AT_ONCE], 0.0, math.inf if at is None else at, STATES)
-            ends = [end for states in read if (end := _end(states, pool, device)) is not None]
-            found = max(ends if found is None else [found, *ends], default=None)
-            if found is not None and at is None and found >= _newest(read):
-                break  # slices that changed before cannot have published it for longer
-    except StoreUnavailable:
-        return None
+    names = [name for name in here.model.superseded_since(0.0) if name[0] == SLICES][:READ]
+    found = None
+    for start in range(0, len(names), AT_ONCE):
+        read = here.model.histories(names[start : start + AT_ONCE], 0.0, math.inf if at is None else at, STATES)
+        ends = [end for states in read if (end := _end(states, pool, device)) is not None]
+        found = max(ends if found is None else [found, *ends], default=None)
+        if found is not None and at is None and found >= _newest(read):
+            break  # slices that changed before cannot have published it for longer
     return found
 
 
@@ -50,7 +48,7 @@ def last_published(
 ) -> tuple[V, float] | None:
     """What `read` finds in the cluster just before the pool or device was published no more, and when that was.
 
-    pool, device, at: as `unpublished_since` takes them. None: no kept state has it.
+    pool, device, at: as `unpublished_since` takes them. None: no kept state has it. Raises StoreUnavailable.
     """
     since = unpublished_since(here, pool, device, at)
     if since is None:

@@ -21,7 +21,7 @@ from dradash.scheduling.classic.standing import Standing
 from dradash.scheduling.classic.waiting import Waiting, replayed
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.rfc3339 import seconds
-from dradash.store.model import HistoryEntry, ReadModel, StoreUnavailable
+from dradash.store.model import HistoryEntry, ReadModel
 from dradash.store.past import Past
 
 CONTEXTS: Final = "podschedulingcontexts"
@@ -161,7 +161,10 @@ def _due_in(entries: Sequence[HistoryEntry]) -> Due | None:
 
 
 class PastWaits:
-    """Of a past moment: of now where nothing has changed since, else read from the history, once."""
+    """Of a past moment: of now where nothing has changed since, else read from the history, once.
+
+    Asking raises as `history` does.
+    """
 
     def __init__(self, past: World, at: float, live: Waits, history: ReadHistory) -> None:
         """history: of a kind's key, up to `at`."""
@@ -199,12 +202,9 @@ class PastWaits:
 
 
 def past_waits(live: Waits, model: ReadModel, past: Past) -> PastWaits:
-    """What cannot be read now is not known."""
+    """Asking it raises StoreUnavailable where the history cannot be read: nothing must be remembered of that."""
 
     def history(kind: str, key: str) -> list[HistoryEntry]:
-        try:
-            return model.history(kind, key, 0.0, past.at, HISTORY_ENTRIES)
-        except StoreUnavailable:
-            return []
+        return model.history(kind, key, 0.0, past.at, HISTORY_ENTRIES)
 
     return PastWaits(past, past.at, live, history)

@@ -16,7 +16,7 @@ from django.urls import Resolver404, resolve
 from dradash.metrics.process import PROCESS
 from dradash.reader import current, topics
 from dradash.web.auth import Asker, session_of, user_of
-from dradash.web.fragments import Renderer, Sent, difference, shown_already
+from dradash.web.fragments import Renderer, Sent, difference, freshness_of, shown_already
 from dradash.web.pages.base import Page, flat
 
 logger = logging.getLogger(__name__)
@@ -24,7 +24,6 @@ logger = logging.getLogger(__name__)
 COALESCE: Final = 0.2  # seconds between two messages; the first one after a quiet time goes out at once
 BEAT: Final = 10.0  # seconds without a change after which the page is told that the data is still fresh
 SEND_TIMEOUT: Final = 15.0  # seconds; a browser that takes longer is gone, or better starts anew
-LOADING: Final = 503  # status of a page before the model was read: that is not over even for a moment that is
 RELOAD: Final = "reload"  # the page has other blocks now (its object came or went)
 POLICY_VIOLATION: Final = 4403  # the browser does not reconnect after this one
 
@@ -101,14 +100,20 @@ class PageConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels sh
             self._changed.clear()
             # Shielded: others wait for the same rendering, which must not end with this socket.
             fragment = await asyncio.shield(asyncio.wrap_future(current.get().part(Renderer).fragment(page)))
-            if shape and fragment.shape != shape:
+            known = shown_already(fragment, seen) if sent is None else sent
+            if not shape or fragment.shape == shape:
+                shape = fragment.shape
+                messages, sent = difference(known, fragment)
+            elif fragment.unread:
+                # The page keeps what it shows of before, and is told how old that is.
+                messages, told = difference(known, freshness_of(fragment))
+                sent = {**known, **told}
+            else:
                 await self._send(RELOAD)
                 return
-            shape = fragment.shape
-            messages, sent = difference(shown_already(fragment, seen) if sent is None else sent, fragment)
             for message in messages:
                 await self._send(message)
-            if page.fixed and fragment.status != LOADING:
+            if page.fixed and not fragment.unread:
                 return
             await asyncio.sleep(COALESCE)
             with contextlib.suppress(TimeoutError):

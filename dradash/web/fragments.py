@@ -49,6 +49,7 @@ class Shown(msgspec.Struct, frozen=True):
     carried: Mapping[str, str] = {}  # parameters that stay in every link (carry.py)
     kinds: Mapping[str, Mapping[str, Any]] = {}  # what is to be said of kinds, for each template, by plural
     at: float | None = None  # the moment that ages count to, in Unix seconds; None: now, and they count on
+    unread: bool = False  # it could not be read for now, whatever moment it is of
 
 
 class Block(msgspec.Struct, frozen=True):
@@ -61,9 +62,12 @@ class Block(msgspec.Struct, frozen=True):
 
 
 class Fragment(msgspec.Struct, frozen=True):
+    """unread: it could not be read for now, so that it is not over even where it shows a moment that is."""
+
     title: str
     status: int
     blocks: tuple[Block, ...]
+    unread: bool = False
 
     @property
     def shape(self) -> str:
@@ -102,7 +106,8 @@ class Page(Protocol):
 
 def render(page: Page, rendered: RowRenderer) -> Fragment:
     shown = page.show()
-    return Fragment(shown.title, shown.status, tuple(_block(p, shown, rendered) for p in shown.parts))
+    blocks = tuple(_block(p, shown, rendered) for p in shown.parts)
+    return Fragment(shown.title, shown.status, blocks, shown.unread)
 
 
 def _block(part: Part, shown: Shown, rendered: RowRenderer) -> Block:
@@ -151,6 +156,11 @@ def shown_already(fragment: Fragment, seen: str) -> dict[str, Sent]:
     sent = {b.id: _sent(b) for b in fragment.blocks if b.id != ALWAYS_SENT}
     given = dict(zip((b.id for b in fragment.blocks), seen.split("."), strict=False))
     return {i: s for i, s in sent.items() if given.get(i) == s.html[:SEEN]}
+
+
+def freshness_of(fragment: Fragment) -> Fragment:
+    """Of it, only how old it is."""
+    return msgspec.structs.replace(fragment, blocks=tuple(b for b in fragment.blocks if b.id == ALWAYS_SENT))
 
 
 _OOB: Final = ' hx-swap-oob="true"'
@@ -206,7 +216,7 @@ class Renderer:
         now = self._clock()
         with self._lock:
             known = self._known.get(key)
-            if known and now - known[0] < MAX_AGE and not _failed(known[1]):
+            if known and now - known[0] < MAX_AGE and not _of_no_use(known[1]):
                 return known[1]
             future = (self._past_pool if page.looks_back else self._pool).submit(render, page, self._rows)
             self.rendered += 1
@@ -223,5 +233,6 @@ class Renderer:
             self._rows = RowRenderer(self._clock)
 
 
-def _failed(future: Future[Fragment]) -> bool:
-    return future.done() and future.exception() is not None
+def _of_no_use(future: Future[Fragment]) -> bool:
+    """It failed, or could not be read, and may be by now."""
+    return future.done() and (future.exception() is not None or future.result().unread)

@@ -59,7 +59,7 @@ class PageView(View):
         }
         if fragment.status in (400, 404):
             context["json_href"] = _json_of_missing(page, fragment)
-        if page.fixed and fragment.status != 503:
+        if page.fixed and not fragment.unread:
             context["live"] = ""  # what is over does not change: there is nothing to follow
         # Without its own blocks (loading, missing) the page has one block in the middle.
         template = "plain.html" if "page" in context["blocks"] else page.template

@@ -131,7 +131,21 @@ def test_without_the_store_what_is_remembered_is_shown(scene: Scene, monkeypatch
     def refuse(*_: object) -> None:
         raise StoreUnavailable("gone away")
 
+    before = scene.model.revision() - 3
     monkeypatch.setattr(scene.model, "changes_before", refuse)
     page = get("/changes")
     assert "Only what this process remembers" in page
     assert "ml/c" in page
+    assert "what it was before cannot be read now" in page
+    assert "kept any more" not in page
+    assert "The change stream is kept from" not in page
+    assert older(page), "there may be older ones"
+    for path in (f"/changes?before={before}&paused=1&q=c", "/changes?at=2026-11-30T04:00:01Z"):
+        response = Client().get(path)
+        page = response.content.decode()
+        assert html.read(page).faults == []
+        assert (response.status_code, response.headers["Retry-After"]) == (503, "2")
+        assert "The changes of then cannot be read: gone away" in page
+        assert 'class="rows stream"' not in page, "the newest are not those that are asked for"
+        assert 'ws-connect="/live/changes?' in page, "it can be read later"
+    assert re.search(r'<a href="\?"[^>]*>As it is now</a>', page)

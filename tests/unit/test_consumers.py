@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -16,6 +17,7 @@ from django.test import override_settings
 from dradash.conf import from_environ
 from dradash.metrics.process import PROCESS
 from dradash.reader import current
+from dradash.store.model import StoreUnavailable
 from dradash.web import consumers
 from dradash.web.fragments import Renderer
 from dradash.web.pages.pods import PodPage
@@ -264,6 +266,29 @@ async def test_a_page_whose_object_appears_is_loaded_anew(scene: Scene, open_soc
     scene.put(build.pod("new", "ml", claims={"gpu": "x"}))
     scene.look()
     assert await socket.receive() == consumers.RELOAD
+
+
+async def test_a_page_keeps_what_it_shows_of_what_is_gone_while_its_history_cannot_be_read(
+    scene: Scene, open_socket: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise StoreUnavailable("Redis is away")
+
+    scene.delete(A)
+    scene.look()
+    socket = await open_socket("/ns/ml/pods/a")
+    assert "This pod is gone" in await socket.receive()
+    with monkeypatch.context() as away:
+        for name in ("history", "history_start", "changes"):
+            away.setattr(scene.model, name, refuse)
+        scene.look()
+        message = await socket.receive()
+        assert "Redis is away" in message
+        assert re.findall(r'<div id="([a-z]+)" class="block"', message) == ["freshness"]
+    scene.look()
+    message = await socket.receive()
+    assert message != consumers.RELOAD
+    assert "Redis is away" not in message
 
 
 async def test_a_page_loaded_with_other_blocks_is_loaded_anew(open_socket: Any) -> None:

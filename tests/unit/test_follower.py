@@ -9,6 +9,7 @@ import pytest
 
 from dradash.reader import topics
 from dradash.reader.follower import Follower
+from dradash.scheduling.classic.awaiting import Stage
 from dradash.store.memory import MemoryModel
 from dradash.store.model import StoreUnavailable
 from dradash.web.fragments import Block, Fragment, Renderer, Shown, difference, digest
@@ -121,6 +122,27 @@ def test_losing_and_regaining_the_model_wakes_everything(heard: Heard, monkeypat
     assert follower.step()
     assert topics.EVERYTHING in heard.take()
     assert (follower.freshness().state, follower.freshness().error) == ("live", "")
+
+
+def test_what_only_the_history_tells_is_learnt_when_it_can_be_read(
+    heard: Heard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = Scene(POD, build.claim("c", "ml"), build.resource_class(), build.node("n"))
+    scene.put(build.context(POD, potential=["n"], selected="n"))
+    asked = scene.now
+    scene.put(build.context(POD, potential=["n"], selected="n", labels={"a": "b"}))
+    follower = Follower(scene.model, heard, lambda: scene.now)
+
+    def refuse(*_: object) -> None:
+        raise StoreUnavailable("gone")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(scene.model, "history", refuse)
+        assert not follower.step()
+        assert (follower.freshness().state, follower.freshness().error) == ("unavailable", "gone")
+    assert follower.step()
+    assert follower.freshness().state == "live"
+    assert follower.observations.waits.since("ml/p", Stage.ANSWER, "gpu") == asked
 
 
 def test_an_emptied_store_is_loaded_anew(heard: Heard) -> None:

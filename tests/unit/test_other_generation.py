@@ -128,7 +128,7 @@ def test_a_driver_is_not_called_absent_while_its_slices_cannot_be_read() -> None
     for made in scene_without(CLASSIC, builddevices.device_class("a100")):
         made.sync("resourceslices", "forbidden", error="no role")
         made.look()
-        assert "dradash cannot tell" in main_of("/drivers/gpu.example.com", 404)
+        assert "dradash cannot tell" in main_of("/drivers/gpu.example.com", 503)
         main = main_of("/drivers")
         assert "Not known:" in main
         assert "no slice names a driver" not in main

@@ -133,6 +133,19 @@ def test_until_the_follower_has_noticed_each_answer_waits_once_at_most(silent: S
     assert silent.connections() == 1
 
 
+@pytest.mark.usefixtures("scene")
+def test_what_is_not_there_is_not_said_to_have_never_been(silent: Silent) -> None:
+    for path in ("/ns/ml/pods/gone", "/nodes/gone"):
+        page = Client().get(path)
+        assert (page.status_code, page.headers["Retry-After"]) == (503, "2")
+        assert "dradash cannot tell: the history cannot be read now. Redis at 127.0.0.1:" in page.content.decode()
+    assert Client().get("/api/v1/pods/ml/gone").json()["detail"].startswith("the history cannot be read: Redis at ")
+    there = Client().get("/ns/ml/pods/p")
+    assert there.status_code == 200
+    assert "The history cannot be read now" in there.content.decode()
+    assert silent.connections() == 1, "asked once, whatever a page is made of"
+
+
 def test_once_the_follower_has_noticed_nobody_waits_for_redis(
     scene: Scene, silent: Silent, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -298,8 +298,24 @@ def test_the_start_of_history_may_be_written_without_its_fraction() -> None:
     assert "The earliest that is kept" in Client().get(f"/?at={show(start - 2)}").content.decode()
 
 
-def test_the_start_of_history_is_shown_rounded_up() -> None:
-    assert "03:12:08 UTC" in utc(1796008327.25, up=True)
+def test_the_start_of_history_is_said_as_the_change_that_it_begins_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Scene(build.pod("first", "ml", claims={"gpu": "c"}))
+    start = made.now + 0.75
+    monkeypatch.setattr(made.model, "history_start", lambda: start)  # the first change was before
+    made.look()
+    current.use(made.web)
+    page = Client().get("/ns/ml/pods/first").content.decode()
+    (listed,) = re.findall(r'<details id="timeline-list".*?</details>', page, re.DOTALL)
+    moments = re.findall(r"<time [^>]*>([^<]*)</time>", listed)
+    assert len(moments) == 2
+    assert moments[0] == moments[1] == time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(start))
+    earliest = re.search(r'href="([^"]*)">The earliest that is kept', listed)
+    assert earliest is not None
+    assert earliest[1] == f"?{urlencode({'at': show(start)})}"
+    current.use(None)
+
+
+def test_a_time_is_shown_to_the_second_that_it_lies_in() -> None:
     assert "03:12:07 UTC" in utc(1796008327.25)
     assert "03:12:07.250 UTC" in utc(1796008327.25, exact=True)
 

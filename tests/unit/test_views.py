@@ -123,7 +123,7 @@ def test_what_is_gone_is_shown_as_it_was(scene: Scene) -> None:
 def test_a_kind_that_cannot_be_read_is_not_called_absent(scene: Scene) -> None:
     scene.sync("resourceclaims", "forbidden", error="claims are forbidden")
     scene.look()
-    page = get("/ns/ml/claims/other", 404)
+    page = get("/ns/ml/claims/other", 503)
     assert "dradash cannot tell" in page
     assert "claims are forbidden" in get("/")
 

@@ -8,15 +8,17 @@ from __future__ import annotations
 import abc
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, ClassVar, Final
 
+import msgspec
 from django.conf import settings
 
 from dradash.reader import current
 from dradash.reader.comparing import differing
 from dradash.reader.differences import Differs
 from dradash.reader.moment import ASKED, BadMoment, parse
+from dradash.reader.nearest import first_after
 from dradash.reader.series import Sample
 from dradash.reader.world import Freshness, World
 from dradash.scheduling.cluster import claim_keys
@@ -144,8 +146,18 @@ class Page(abc.ABC):
         return time.time() if self.at is None else self.at
 
     def history(self, kind: str, key: str) -> list[HistoryEntry]:
-        """All that is kept of an object up to the moment that is looked at, oldest first."""
+        """All that is kept of an object up to the moment that is looked at, oldest first.
+
+        Raises StoreUnavailable, as of which `show` makes a page that says so: see `readable`.
+        """
         return current.get().history(kind, key, float("inf") if self.at is None else self.at)
+
+    def readable(self, kind: str, key: str) -> list[HistoryEntry] | None:
+        """The same for a block of a page that has others; None: it cannot be read now, which the block must say."""
+        try:
+            return self.history(kind, key)
+        except StoreUnavailable:
+            return None
 
     def differing(
         self, other: float, objects: Sequence[tuple[str, str]] | None = None
@@ -171,13 +183,17 @@ class Page(abc.ABC):
             malformed = status.malformed(live)
         bar = Part("freshness", "_freshness.html", banner)
         if freshness.state == "loading":
-            return Shown("Loading", (bar, Part("page", "_loading.html", banner)), 503)
+            return Shown("Loading", (bar, Part("page", "_loading.html", banner)), 503, unread=True)
         now = time.time()
         self._take_the_start()
         past = self.at if self.at is not None and self.at <= now else None
         if past is not None:
             banner, malformed = self._then(banner, freshness)
-        title, parts, code = self._parts_at(now)
+        unread = False
+        try:
+            title, parts, code = self._parts_at(now)
+        except StoreUnavailable as error:
+            title, parts, code, unread = *self.unreadable(str(error)), 503, True
         if past is not None and all(part.template != NO_MOMENT for part in parts):
             compared = self.compared_with is not None
             bar = Part("freshness", "_past.html", timetravel.past_bar(past, self.query, now, banner, compared))
@@ -187,7 +203,7 @@ class Page(abc.ABC):
             "last_seen": {kind.kind: kind for kind in banner.unknown},
             "malformed": malformed,
         }
-        return Shown(title, (bar, *self._timeline(now), *parts), code, self.carried, kinds, self.at)
+        return Shown(title, (bar, *self._timeline(now), *parts), code, self.carried, kinds, self.at, unread)
 
     def _then(
         self, banner: FreshnessView, freshness: Freshness
@@ -212,22 +228,24 @@ class Page(abc.ABC):
             self.compared_with = timetravel.not_before(start, self.compared_with)
 
     def _timeline(self, now: float) -> list[Part]:
-        """The slider; not on a wall screen, and not where there is nothing behind it."""
+        """The slider; not on a wall screen, and not where there is nothing behind it.
+
+        Where the history cannot be read it says so in its place: a page without it would have to be loaded anew.
+        """
         here = current.get()
-        if here.follower.freshness().state == "unavailable":
-            return []  # no page has to wait to learn that it cannot be read
-        try:
-            start = here.model.history_start()
-        except StoreUnavailable:
+        if self.query.get(KIOSK) or not self.has_timeline:
             return []
-        if start is None or self.query.get(KIOSK) or not self.has_timeline:
-            return []
-        return [
-            Part("timeline", "_timeline.html", timetravel.timeline(self.query, start, now, self.at, self.changed()))
-        ]
+        view = None
+        if here.follower.freshness().state != "unavailable":  # no page has to wait to learn that it cannot be read
+            with suppress(StoreUnavailable):
+                start = here.model.history_start()
+                if start is None:
+                    return []
+                view = timetravel.timeline(self.query, start, now, self.at, self.changed())
+        return [Part("timeline", "_timeline.html", view)]
 
     def _parts_at(self, now: float) -> tuple[str, list[Part], int]:
-        """The page's own parts, or why this moment cannot be shown."""
+        """The page's own parts, or why this moment cannot be shown. Raises StoreUnavailable."""
         live = timetravel.live_link(self.query)
         later = max(self.at or 0.0, self.compared_with or 0.0)
         # The request is wrong (400) only where it names no moment; one outside the history is well said and not found.
@@ -243,9 +261,18 @@ class Page(abc.ABC):
             except BeforeHistory as before:
                 name = AT if self.at is not None and self.at < before.start else WITH
                 view = timetravel.before_history(before.start, self.query, name)
-            except StoreUnavailable as error:
-                code, view = 503, timetravel.NoMoment(f"The past cannot be read: {error}", live)
         return "No such moment", [Part("page", NO_MOMENT, view)], code
+
+    @property
+    def not_known(self) -> int:
+        """HTTP status where what the page is about may exist, and cannot be read: now to be asked again, but what could
+        not be read at a moment that is over, never will be."""
+        return 503 if self.at is None else 404
+
+    def unreadable(self, error: str) -> tuple[str, list[Part]]:
+        """Title and blocks while what the page is made of cannot be read."""
+        view = timetravel.NoMoment(f"The past cannot be read: {error}", timetravel.live_link(self.query), unread=True)
+        return "Cannot be read now", [Part("page", NO_MOMENT, view)]
 
 
 class ObjectPage(Page):
@@ -270,7 +297,7 @@ class ObjectPage(Page):
         return f"{namespace}/{self.where['name']}" if namespace else self.where["name"]
 
     def last_state(self) -> HistoryEntry | None:
-        """The last state of an object that is gone, with the time of its deletion."""
+        """The last state of an object that is gone, with the time of its deletion. Raises StoreUnavailable."""
         entries = self.history(self.kind, self.object_key)
         return entries[-1] if entries else None
 
@@ -293,7 +320,18 @@ class ObjectPage(Page):
         last = self.last_state()
         with self.world() as world:
             view = status.missing(world, self.kind, self.object_key, last)
-        return f"No {view.singular} {self.object_key}", [Part("page", "_missing.html", view)], 404
+        first = first_after(current.get(), self.kind, self.object_key, self.at) if last is None else None
+        if first is not None and self.at is not None:
+            view = msgspec.structs.replace(view, later=status.later(first, self.at, self.kind, self.query))
+        return view.title, [Part("page", "_missing.html", view)], self.not_known if view.unsure else 404
+
+    def unreadable(self, error: str) -> tuple[str, list[Part]]:
+        """Of what is not there now, only the history can tell whether it ever was."""
+        with current.get().follower.world() as world:
+            if self.at is not None or self.object_key in world.cluster.raw[self.kind]:
+                return super().unreadable(error)
+            view = status.missing(world, self.kind, self.object_key, unread=error)
+        return view.title, [Part("page", "_missing.html", view)]
 
 
 def about_pod(page: ObjectPage) -> list[tuple[str, str]]:

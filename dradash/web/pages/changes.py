@@ -7,8 +7,8 @@ from typing import Final
 from dradash.reader import current, topics
 from dradash.store.model import Change, StoreUnavailable
 from dradash.web.fragments import Part
-from dradash.web.pages.base import Page
-from dradash.web.presenters import changes
+from dradash.web.pages.base import NO_MOMENT, Page
+from dradash.web.presenters import changes, timetravel
 
 BATCH: Final = 250  # changes read at once
 SEARCHED: Final = 2000  # changes that one page looks through for those that its filters want
@@ -36,13 +36,20 @@ class ChangesPage(Page):
         try:
             read = self._read(newest)
         except StoreUnavailable as error:
+            if self.fixed:
+                raise  # the newest ones are not those that are asked for
             found = changes.wanted(recent[::-1], self.query)[: changes.ROWS]
             note = f"Only what this process remembers, for the model cannot be read: {error}"
-            last = found[-1].revision if found else 0
-            read = changes.Read(tuple(found), (None,) * len(found), newest, last, ended=True, note=note)
+            last = found[-1].revision if found else recent[0].revision if recent else newest + 1
+            read = changes.Read(tuple(found), (None,) * len(found), newest, last, ended=False, note=note, unread=True)
         view = changes.present(read, self.query, namespaces)
         filters = Part("filters", "changes/_filters.html", view)
         return "Changes", [filters, Part("list", "changes/_list.html", view)], 200
+
+    def unreadable(self, error: str) -> tuple[str, list[Part]]:
+        live = self.query.link(at=None, before=None, paused=None)
+        view = timetravel.NoMoment(f"The changes of then cannot be read: {error}", live, unread=True)
+        return "Cannot be read now", [Part("page", NO_MOMENT, view)]
 
     def _read(self, newest: int) -> changes.Read:
         model = current.get().model

@@ -8,6 +8,7 @@ from dradash.reader import current, topics
 from dradash.reader.before import world_before
 from dradash.reader.histories import is_cut
 from dradash.reader.trails import CLAIM, marks_of
+from dradash.store.model import HistoryEntry
 from dradash.web.fragments import Part
 from dradash.web.pages.base import Page
 from dradash.web.pages.findings import ExaminedPage
@@ -52,9 +53,13 @@ class ClaimPage(ExaminedPage):
                 facts = claim.gather(before, self.object_key, last)
         if facts is None:
             return self.missing()
-        history = self.history(self.kind, self.object_key)
+        history = self.readable(self.kind, self.object_key)
         view = claim.present(facts, history)
         headline, *blocks = [Part(n, f"claim/_{n}.html", view) for n in CLAIM_BLOCKS]
-        went = lines.claim_course(marks_of(CLAIM, history), self.now(), cut=is_cut(history))
-        course = Part("course", "_course.html", went)
+        course = Part("course", "_course.html", self._course(history))
         return self.object_key, [headline, self.findings_about(*self.subject), course, *blocks], 200
+
+    def _course(self, history: list[HistoryEntry] | None) -> lines.Course | str | None:
+        if history is None:
+            return lines.UNREAD
+        return lines.claim_course(marks_of(CLAIM, history), self.now(), cut=is_cut(history))

@@ -110,6 +110,7 @@ class DriverPage(ShowsFindings):
             known = all(is_known(world.sync.get(k)) or is_expected(k, world.sync) for k in NAMING_DRIVERS)
         if view is None:
             missing = Part("page", "driver/_missing.html", {"name": name, "known": known})
-            return f"No driver {name}", [missing, self.findings_about(*self.subject)], 404
+            title = f"No driver {name}" if known else f"Not known: driver {name}"
+            return title, [missing, self.findings_about(*self.subject)], 404 if known else self.not_known
         headline, *blocks = [Part(n, f"driver/_{n}.html", view) for n in DRIVER_BLOCKS]
         return name, [headline, self.findings_about(*self.subject), *blocks], 200

@@ -45,3 +45,7 @@ class ExaminedPage(ShowsFindings, ObjectPage):
     def missing(self) -> tuple[str, list[Part], int]:
         title, parts, status = super().missing()
         return title, [*parts, self.findings_about(*self.subject)], status
+
+    def unreadable(self, error: str) -> tuple[str, list[Part]]:
+        title, parts = super().unreadable(error)
+        return title, parts if self.at is not None else [*parts, self.findings_about(*self.subject)]

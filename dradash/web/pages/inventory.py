@@ -101,6 +101,8 @@ PublishedView: TypeAlias = pools.PoolView | ledger.DeviceView
 class _PublishedPage(ShowsFindings):
     """A pool or a device: it is no object, but what slices publish; one that is gone is shown as it was just before."""
 
+    what: ClassVar[str]
+
     def topics(self) -> frozenset[str]:
         return frozenset({topics.DEVICES})
 
@@ -115,15 +117,26 @@ class _PublishedPage(ShowsFindings):
     @abc.abstractmethod
     def detail(self, world: World) -> PublishedView | None: ...
 
-    def missing(self, what: str) -> tuple[str, list[Part], int]:
-        """Where no slice publishes it. While slices cannot be read, it is not called absent."""
+    def missing(self, unread: str = "") -> tuple[str, list[Part], int]:
+        """Where no slice publishes it. While slices or the history cannot be read, it is not called absent.
+
+        unread: why the history cannot be read.
+        """
+        what = self.what
         _, name = self.subject
         with self.world() as world:
             known, chip = status.can_tell(world, slices.KIND), status.chip_of(world, slices.KIND)
-        told = {"what": what, "name": name, "kind": slices.KIND, "chip": chip, "known": known}
-        title = f"No {what} {name}" if known else f"Not known: {what} {name}"
+        told = {"what": what, "name": name, "kind": slices.KIND, "chip": chip, "known": known, "unread": unread}
+        title = f"No {what} {name}" if known and not unread else f"Not known: {what} {name}"
         parts = [Part("page", "pool/_missing.html", told), self.findings_about(*self.subject)]
-        return title, parts, 404 if known else 503
+        return title, parts, 404 if known else self.not_known
+
+    def unreadable(self, error: str) -> tuple[str, list[Part]]:
+        """Of what no slice publishes now, only the history can tell whether one ever did."""
+        if self.at is not None or self._seen() is not None:
+            return super().unreadable(error)
+        title, parts, _ = self.missing(unread=error)
+        return title, parts
 
     def _seen(self) -> PublishedView | None:
         with self.world() as world:
@@ -148,6 +161,7 @@ POOL_BLOCKS: Final = ("headline", "slices", "devices")
 
 class PoolPage(_PublishedPage):
     template = "pool/page.html"
+    what = "pool"
     section = "pools"
 
     @property
@@ -160,7 +174,7 @@ class PoolPage(_PublishedPage):
     def parts(self) -> tuple[str, list[Part], int]:
         view = self.view()
         if view is None:
-            return self.missing("pool")
+            return self.missing()
         headline, *blocks = [Part(n, f"pool/_{n}.html", view) for n in POOL_BLOCKS]
         return self.where["pool"], [headline, self.findings_about(*self.subject), *blocks], 200
 
@@ -218,6 +232,7 @@ DEVICE_BLOCKS: Final = ("headline", "holders", "about")
 
 class DevicePage(_PublishedPage):
     template = "device/page.html"
+    what = "device"
     section = "devices"
 
     @property
@@ -235,6 +250,6 @@ class DevicePage(_PublishedPage):
         id_ = self._id
         view = self.view()
         if view is None:
-            return self.missing("device")
+            return self.missing()
         headline, *blocks = [Part(n, f"device/_{n}.html", view) for n in DEVICE_BLOCKS]
         return id_.device, [headline, self.findings_about(*self.subject), *blocks], 200

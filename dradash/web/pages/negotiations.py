@@ -56,17 +56,26 @@ class NegotiationPage(ExaminedPage):
             facts = self._facts(last)
         if facts is None:
             return self.missing()
-        claims = {n: self.history("resourceclaims", c.key) for n, c in facts.talk.claims.items() if c is not None}
-        histories = {n: [e for e in states if not facts.gone or e.at <= facts.over] for n, states in claims.items()}
-        contexts = self.history(self.kind, self.object_key)
+        over = facts.over if facts.gone else 0.0
+        claims = {n: self._states("resourceclaims", c.key, over) for n, c in facts.talk.claims.items() if c is not None}
+        contexts = self._states(self.kind, self.object_key, facts.gone)
         told = frozenset(f.id for f in self.about(self.kind, self.object_key))
         verdicts = self.history(VERDICTS, self.object_key) if facts.gone else ()
-        view = negotiation.present(facts, contexts, histories, self.now(), self.query, told, verdicts)
+        view = negotiation.present(facts, contexts, claims, self.now(), self.query, told, verdicts)
         headline, *blocks = [Part(n, f"negotiation/_{n}.html", view) for n in BLOCKS]
-        went = lines.talk_course(marks_of(TALK, contexts), self.now(), cut=is_cut(contexts))
-        course = Part("course", "_course.html", went)
+        course = Part("course", "_course.html", self._course(contexts))
         parts = [headline, self.findings_about(*self.subject), course, *blocks]
         return f"Negotiation {self.object_key}", parts, 200
+
+    def _course(self, contexts: list[HistoryEntry] | None) -> lines.Course | str | None:
+        if contexts is None:
+            return lines.UNREAD
+        return lines.talk_course(marks_of(TALK, contexts), self.now(), cut=is_cut(contexts))
+
+    def _states(self, kind: str, key: str, gone: float) -> list[HistoryEntry] | None:
+        """Up to the end of a negotiation that is gone. None: they cannot be read now."""
+        states = self.readable(kind, key)
+        return states if states is None or not gone else [e for e in states if e.at <= gone]
 
     def _facts(self, last: HistoryEntry | None) -> negotiation.Facts | None:
         here, follower = current.get(), current.get().follower

@@ -14,7 +14,7 @@ from dradash.reader.devicereports import DeviceReports
 from dradash.reader.trails import VERDICT
 from dradash.scheduling.claimfacts import AnyClaim
 from dradash.scheduling.generation import Generation
-from dradash.store.model import VERDICTS, HistoryEntry
+from dradash.store.model import VERDICTS, HistoryEntry, StoreUnavailable
 from dradash.web.fragments import Fragment, Part, element
 from dradash.web.pages.base import about_pod
 from dradash.web.pages.findings import ExaminedPage, ShowsFindings
@@ -101,7 +101,7 @@ class PodPage(ExaminedPage):
         if facts is None and (last := self.last_state()) is not None:
             facts = self._facts(last)
         if facts is not None and (lost := pod.missing(facts)):
-            facts = self._facts(last, last_claims(here, lost, self.at))
+            facts = self._facts(last, self._left(lost, last))
         if facts is None:
             return None
         with self.world() as world:
@@ -109,15 +109,34 @@ class PodPage(ExaminedPage):
         # A judgement that changed nothing is announced to nobody, but it may have been for a new reason.
         if self.at is None and facts.verdict and (stored := here.verdict(key)) and stored.uid == facts.verdict.uid:
             facts = msgspec.structs.replace(facts, verdict=stored)
-        history = pod.PodHistory(
-            verdicts=self.history(VERDICTS, key),
-            contexts=self.history("podschedulingcontexts", key),
-            claims={c.name: self.history("resourceclaims", c.key) for c in facts.claims if c.key},
-        )
+        history = self._told(facts)
         sets = here.node_sets.get(nodes.digests(pod.verdict_of(facts, history)))
         found = self.about("pods", key)
         bypassed = next((f for f in found if f.code == pods.BYPASSED), None)
         return pod.present(facts, history, sets, names, frozenset(f.id for f in found), bypassed)
+
+    def _told(self, facts: pod.PodFacts) -> pod.PodHistory | None:
+        """None: it cannot be read now. Raises StoreUnavailable where the pod is gone: only the history has it."""
+        key = self.object_key
+        try:
+            return pod.PodHistory(
+                verdicts=self.history(VERDICTS, key),
+                contexts=self.history("podschedulingcontexts", key),
+                claims={c.name: self.history("resourceclaims", c.key) for c in facts.claims if c.key},
+            )
+        except StoreUnavailable:
+            if facts.gone or self.at is not None:
+                raise
+            return None
+
+    def _left(self, lost: Mapping[str, str], last: HistoryEntry | None) -> Mapping[str, AnyClaim]:
+        """Last states of claims that went; without them the claims of a pod that is there are shown as not there."""
+        try:
+            return last_claims(current.get(), lost, self.at)
+        except StoreUnavailable:
+            if last is not None or self.at is not None:
+                raise
+            return {}
 
     def _facts(self, last: HistoryEntry | None, left: Mapping[str, AnyClaim] = {}) -> pod.PodFacts | None:
         here, key = current.get(), self.object_key

@@ -35,7 +35,8 @@ class SearchPage(Page):
 
     def parts(self) -> tuple[str, list[Part], int]:
         sought = parse(self.query.get("q"))
-        kept = sought.exactly is not None and bool(self.history(*sought.exactly))
+        states = self.readable(*sought.exactly) if sought.exactly is not None else []
+        kept = None if states is None else bool(states)
         gone = _departed(sought.uid) if sought.uid else None
         with self.world() as world:
             haystacks = _haystacks.setdefault(world.cluster, found.Haystacks())

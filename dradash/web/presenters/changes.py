@@ -57,7 +57,10 @@ class ChangesView(msgspec.Struct, frozen=True):
 
 
 class Read(msgspec.Struct, frozen=True):
-    """What was read of the stream. last: the lowest revision looked at. ended: nothing older is kept."""
+    """What was read of the stream. last: the lowest revision looked at. ended: nothing older is kept.
+
+    unread: the states of before could not be read; else None among them: there was none, or it is not kept.
+    """
 
     changes: tuple[Change, ...]
     states: tuple[bytes | None, ...]
@@ -65,6 +68,7 @@ class Read(msgspec.Struct, frozen=True):
     last: int
     ended: bool
     note: str = ""
+    unread: bool = False
 
 
 def before_of(query: Query) -> int | None:
@@ -87,7 +91,7 @@ def matches(change: Change, query: Query) -> bool:
 
 
 def present(read: Read, query: Query, namespaces: Iterable[str]) -> ChangesView:
-    rows = [_line(c, s) for c, s in zip(read.changes[:ROWS], read.states, strict=False)]
+    rows = [_line(c, s, unread=read.unread) for c, s in zip(read.changes[:ROWS], read.states, strict=False)]
     enough = len(read.changes) > ROWS
     last = rows[-1].revision if enough else read.last
     paused = before_of(query) is not None
@@ -115,7 +119,7 @@ def _options(labels: Mapping[str, str], selected: str) -> tuple[Option, ...]:
     return tuple(Option(value, label, 0, value == selected) for value, label in labels.items())
 
 
-def _line(change: Change, before: bytes | None) -> ChangeLine:
+def _line(change: Change, before: bytes | None, *, unread: bool) -> ChangeLine:
     page = href(change.kind, change.key)
     return ChangeLine(
         revision=change.revision,
@@ -126,7 +130,7 @@ def _line(change: Change, before: bytes | None) -> ChangeLine:
         key=change.key,
         href=page,
         then=f"{page}?{urlencode({'at': show(change.at + AFTER)})}" if page else "",
-        words=few(diff.words(change.kind, change.type, before, change.object)),
+        words=few(diff.words(change.kind, change.type, before, change.object, unread=unread)),
     )
 
 

@@ -100,6 +100,7 @@ class ClaimView(msgspec.Struct, frozen=True):
     created: str
     deleting: float | str  # since when its deletion is asked for; what stands there, when that is no time
     life: tuple[Turn, ...]  # newest first
+    unread: bool  # the history cannot be read now
     command: str
     describe: str
     gone: float  # Unix seconds of its deletion, 0: it exists
@@ -208,7 +209,8 @@ def _user(key: str, verdict: Verdict | None) -> UserRow:
     )
 
 
-def present(facts: ClaimFacts, history: Sequence[HistoryEntry]) -> ClaimView:
+def present(facts: ClaimFacts, history: Sequence[HistoryEntry] | None) -> ClaimView:
+    """history: None while it cannot be read."""
     claim, resource_class = facts.claim, facts.resource_class
     reference = claim.spec.parameters_ref if isinstance(claim, ResourceClaim) else None
     return ClaimView(
@@ -233,7 +235,8 @@ def present(facts: ClaimFacts, history: Sequence[HistoryEntry]) -> ClaimView:
         finalizers=few(claim.metadata.finalizers),
         created=claim.metadata.creation_timestamp or "",
         deleting=deletion_asked(claim.metadata) or claim.metadata.deletion_timestamp or "",
-        life=tuple(reversed(claim_life(history, ", ".join(facts.drivers)))),
+        life=tuple(reversed(claim_life(history or (), ", ".join(facts.drivers)))),
+        unread=history is None,
         command=kubectl.get("resourceclaims", claim.namespace, claim.name),
         describe=kubectl.describe("resourceclaims", claim.namespace, claim.name),
         gone=facts.gone,

@@ -23,14 +23,20 @@ _MEANING: Final[Mapping[str, str]] = {
     "metadata.finalizers": "finalizers",
 }
 LONGEST: Final = 300  # characters of one sentence
+NOT_KEPT: Final = "changed; what it was before is not kept any more"
 
 
-def words(kind: str, type_: str, before: bytes | None, after: bytes) -> tuple[str, ...]:
-    """What the change was, beyond its type. before: the superseded state, None: there was none, or it is not kept."""
-    return tuple(text if len(text) <= LONGEST else f"{text[:LONGEST]}…" for text in _words(kind, type_, before, after))
+def words(kind: str, type_: str, before: bytes | None, after: bytes, *, unread: bool = False) -> tuple[str, ...]:
+    """What the change was, beyond its type. before: the superseded state, None: there was none, or it is not kept.
+
+    unread: nor could it be read.
+    """
+    lost = "changed; what it was before cannot be read now" if unread else NOT_KEPT
+    said = _words(kind, type_, before, after, lost)
+    return tuple(text if len(text) <= LONGEST else f"{text[:LONGEST]}…" for text in said)
 
 
-def _words(kind: str, type_: str, before: bytes | None, after: bytes) -> tuple[str, ...]:
+def _words(kind: str, type_: str, before: bytes | None, after: bytes, lost: str) -> tuple[str, ...]:
     if kind == SYNC:
         return _sync(after)
     if type_ == "DELETED":
@@ -41,7 +47,7 @@ def _words(kind: str, type_: str, before: bytes | None, after: bytes) -> tuple[s
         return (f"cannot be read: {error}",)
     if type_ == "ADDED" or old is None:
         said = tuple(created(new))
-        return said if type_ == "ADDED" else ("changed; what it was before is not kept any more", *said)
+        return said if type_ == "ADDED" else (lost, *said)
     if isinstance(new, KubeObject) and isinstance(old, KubeObject) and new.uid != old.uid:
         return ("replaced by another object of the same name", *created(new))
     told = tuple(changed(old, new))

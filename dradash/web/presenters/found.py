@@ -95,13 +95,14 @@ class Group(msgspec.Struct, frozen=True):
 
 
 class Exact(msgspec.Struct, frozen=True):
-    """An object that was named in full and is not there. kept: its page shows the last state that it had."""
+    """An object that was named in full and is not there. kept: its page shows the last state that it had; None: that
+    cannot be read now."""
 
     singular: str
     name: str
     namespace: str
     href: str
-    kept: bool
+    kept: bool | None
 
 
 class FoundView(msgspec.Struct, frozen=True):
@@ -149,10 +150,10 @@ def _entry(obj: KubeObject) -> _Entry:
 
 
 def present(
-    world: World, query: Query, haystacks: Haystacks, *, kept: bool = False, departed: Found | None = None
+    world: World, query: Query, haystacks: Haystacks, *, kept: bool | None = False, departed: Found | None = None
 ) -> FoundView:
-    """kept: history has a state of the object that the query names in full (see Sought.exactly). departed: the object
-    that had the UID in the query, when it does not exist any more."""
+    """kept: history has a state of the object that the query names in full (see Sought.exactly); None: it cannot be
+    read now. departed: the object that had the UID in the query, when it does not exist any more."""
     text = query.get("q")
     sought = parse(text)
     only = query.get("kind")
@@ -179,7 +180,7 @@ def present(
     return FoundView(text, True, sum(g.count for _, g in groups), tuple(g for _, g in groups), exact, unknown)
 
 
-def _gone(world: World, sought: Sought, kept: bool) -> Exact | None:
+def _gone(world: World, sought: Sought, kept: bool | None) -> Exact | None:
     """What is named in full is never taken for another object whose name only begins like it."""
     named = sought.exactly
     if named is None or named[0] not in KINDS or named[1] in world.cluster.raw[named[0]]:

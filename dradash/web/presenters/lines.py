@@ -91,6 +91,9 @@ class Course(msgspec.Struct, frozen=True):
     cut: bool = False
 
 
+UNREAD: Final = "The history cannot be read now."  # in the place of a Course
+
+
 def window_of(trails: Iterable[Sequence[Mark]], now: float) -> Window:
     """now: the moment that the page shows, in Unix seconds."""
     oldest = min((marks[0].at for marks in trails if marks), default=now)

@@ -70,6 +70,7 @@ class NegotiationView(msgspec.Struct, frozen=True):
     rounds: tuple[RoundView, ...]  # newest first
     unlisted: int
     earlier: str  # why these are not all rounds that there were; "" where they are
+    unread: bool  # the history cannot be read now: no round is told
     all_href: str
     answers: answers.AnswersView
     selected: str
@@ -124,21 +125,24 @@ def gather(
 
 def present(
     facts: Facts,
-    contexts: Sequence[HistoryEntry],
-    claims: Mapping[str, Sequence[HistoryEntry]],
+    contexts: Sequence[HistoryEntry] | None,
+    claims: Mapping[str, Sequence[HistoryEntry] | None],
     now: float,
     query: Query,
     told: Container[str] = (),
     verdicts: Sequence[HistoryEntry] = (),
 ) -> NegotiationView:
-    """claims: history by the pod's name for the claim. told: ids of findings that are on the page; not said twice.
+    """contexts, claims: history, the latter by the pod's name for the claim; None while one cannot be read.
+    told: ids of findings that are on the page; not said twice.
     verdicts: history of those on the pod, when the negotiation is over: it ends before the pod is judged for the last
     time."""
     standing = facts.talk
     verdict = last_verdict(verdicts, _uid(standing)) or facts.verdict
-    seen = _seen(standing, contexts, facts.gone)
-    histories = {n: seen_claims(h) for n, h in claims.items()}
-    partly = is_cut(contexts) or seen_contexts(contexts, _uid(standing)) != seen
+    unread = contexts is None or None in claims.values()
+    states = [] if unread else list(contexts or ())
+    seen = [] if unread else _seen(standing, states, facts.gone)
+    partly = is_cut(states) or seen_contexts(states, _uid(standing)) != seen
+    histories = {n: seen_claims(h or ()) for n, h in claims.items()}
     negotiation = negotiate(seen, histories, standing.drivers, cut=partly)
     lanes = lanes_of(standing, [t for r in negotiation.rounds for t in r.turns])
     everything = query.get("rounds") == "all"
@@ -168,7 +172,8 @@ def present(
         lane_hrefs=tuple((lane, "" if lane in (SCHEDULER, UNKNOWN_LANE) else driver_href(lane)) for lane in lanes),
         rounds=tuple(round_view(r, lanes) for r in rounds),
         unlisted=len(negotiation.rounds) - len(rounds),
-        earlier="" if negotiation.whole else EARLIER,
+        earlier="" if negotiation.whole or unread else EARLIER,
+        unread=unread,
         all_href=query.link(rounds="all"),
         answers=answers.present(facts.answers),
         selected=standing.context.spec.selected_node,

@@ -112,6 +112,7 @@ class PodView(msgspec.Struct, frozen=True):
     clauses: tuple[Clause, ...]
     events: tuple[EventRow, ...]
     history: tuple[VerdictRow, ...]
+    unread: bool  # the history cannot be read now: neither rounds nor earlier verdicts are told
     hints: tuple[HintRow, ...]
     not_modelled: tuple[str, ...]
     command: str
@@ -201,14 +202,14 @@ def _events(world: World, key: str) -> tuple[EventRow, ...]:
 
 def present(
     facts: PodFacts,
-    history: PodHistory,
+    history: PodHistory | None,
     sets: Mapping[str, int],
     names: node_groups.Names,
     told: Container[str] = (),
     bypassed: Finding | None = None,
 ) -> PodView:
-    """told: ids of findings that are on the page; not said twice. bypassed: the finding that the pod got its node
-    without the scheduler, and cannot start."""
+    """history: None while it cannot be read. told: ids of findings that are on the page; not said twice.
+    bypassed: the finding that the pod got its node without the scheduler, and cannot start."""
     verdict = verdict_of(facts, history)
     negotiation = _negotiation(facts, history)
     pod, said = facts.pod, verdict.agreement if verdict else Agreement()
@@ -228,7 +229,7 @@ def present(
         unlisted=max(0, len(pod.spec.resource_claims) - CARDS),
         negotiation=bounded(negotiation, ROUNDS),
         earlier_rounds=max(0, len(negotiation.rounds) - ROUNDS),
-        earlier="" if negotiation.whole else EARLIER,
+        earlier="" if negotiation.whole or history is None else EARLIER,
         more_awaited=max(0, len(negotiation.awaited) - SHOWN),
         rules=few([r.text for r in facts.rules if facts.context and id_of(r, facts.context) not in told]),
         has_context=facts.context is not None,
@@ -236,7 +237,8 @@ def present(
         agreement=msgspec.structs.replace(said, said=cut(said.said)),
         clauses=tuple(msgspec.structs.replace(c, text=cut(c.text, 200)) for c in said.clauses[:CLAUSES]),
         events=facts.events,
-        history=_history(history.verdicts, pod.uid),
+        history=_history(history.verdicts, pod.uid) if history else (),
+        unread=history is None,
         hints=tuple(_hint(h) for h in reversed(verdict.hints)) if verdict else (),
         not_modelled=verdict.not_modelled if verdict else (),
         command=kubectl.get("pods", pod.namespace, pod.name),
@@ -245,9 +247,9 @@ def present(
     )
 
 
-def verdict_of(facts: PodFacts, history: PodHistory) -> Verdict | None:
+def verdict_of(facts: PodFacts, history: PodHistory | None) -> Verdict | None:
     """The verdict in force, or the last one of a pod that is gone."""
-    return facts.verdict or last_verdict(history.verdicts, facts.pod.uid)
+    return facts.verdict or (last_verdict(history.verdicts, facts.pod.uid) if history else None)
 
 
 def _headline(pod: Pod, verdict: Verdict | None, context: PodSchedulingContext | None) -> Headline:
@@ -289,15 +291,17 @@ def _bypassed(finding: Finding | None, headline: Headline) -> Headline:
     )
 
 
-def _negotiation(facts: PodFacts, history: PodHistory) -> Negotiation:
-    contexts, partly = seen_contexts(history.contexts, facts.pod.uid), is_cut(history.contexts)
+def _negotiation(facts: PodFacts, history: PodHistory | None) -> Negotiation:
+    states = history.contexts if history else ()
+    contexts, partly = seen_contexts(states, facts.pod.uid), is_cut(states)
     if not contexts and facts.context is not None:
         contexts, partly = [SeenContext(0.0, facts.context)], True  # its history was trimmed: the state is still known
     drivers = {c.name: ", ".join(c.drivers) for c in facts.claims}
-    told = negotiate(contexts, {name: seen_claims(h) for name, h in history.claims.items()}, drivers, cut=partly)
+    claims = {name: seen_claims(h) for name, h in history.claims.items()} if history else {}
+    told = negotiate(contexts, claims, drivers, cut=partly)
     # The history that is read ends somewhere; who has watched from the start knows better.
     awaited = (msgspec.structs.replace(m, since=facts.waiting.get((m.stage, m.claim)) or m.since) for m in told.awaited)
-    return msgspec.structs.replace(told, awaited=tuple(awaited))
+    return msgspec.structs.replace(told, awaited=tuple(awaited), rounds=told.rounds if history else ())
 
 
 def _decoded(history: Sequence[HistoryEntry], uid: str) -> list[tuple[HistoryEntry, Verdict]]:

@@ -9,10 +9,13 @@ from typing import Final
 import msgspec
 
 from dradash.kinds.registry import KINDS, OPTIONAL, MalformedObject, read_object
+from dradash.reader.moment import show
 from dradash.reader.world import Freshness, World
 from dradash.scheduling.generation import served_instead
+from dradash.scheduling.rfc3339 import seconds
 from dradash.store.model import HistoryEntry, SyncState
 from dradash.web.presenters import kubectl
+from dradash.web.presenters.query import Query
 from dradash.web.presenters.words import Chip, cut, href, split, sync_chip
 
 SIMILAR: Final = 8
@@ -90,6 +93,14 @@ class Similar(msgspec.Struct, frozen=True):
     href: str
 
 
+class Later(msgspec.Struct, frozen=True):
+    """The first state that is kept of what was not there yet. at: Unix seconds; unborn: it did not even exist."""
+
+    at: float
+    href: str
+    unborn: bool
+
+
 class MissingView(msgspec.Struct, frozen=True):
     """Looked for and not found, here and in the history."""
 
@@ -103,6 +114,23 @@ class MissingView(msgspec.Struct, frozen=True):
     malformed: str = ""  # it is (or was) there, but no valid object of its kind: what is wrong with it
     gone: float = 0.0  # it was there, and is deleted since then
     other: OtherGeneration | None = None
+    unread: str = ""  # why the history cannot be read: whether it ever was there is then not known
+    later: Later | None = None  # it was not there yet
+
+    @property
+    def unsure(self) -> bool:
+        """It may exist, or may have existed, and that could not be read."""
+        return bool(self.unread) or not (self.known or self.gone or self.malformed or self.other)
+
+    @property
+    def heading(self) -> str:
+        if self.malformed and not self.gone:
+            return f"Malformed {self.singular}"
+        return f"Not known: {self.singular}" if self.unsure else f"No {self.singular}"
+
+    @property
+    def title(self) -> str:
+        return f"{self.heading} {self.key}"
 
 
 def present(freshness: Freshness, sync: Mapping[str, SyncState], cluster: str) -> FreshnessView:
@@ -171,8 +199,9 @@ def can_tell(world: World, plural: str) -> bool:
     return state == "synced" or is_expected(plural, world.sync)
 
 
-def missing(world: World, plural: str, key: str, last: HistoryEntry | None = None) -> MissingView:
-    """last: the last state that is kept of what is gone, which no page could be made of."""
+def missing(world: World, plural: str, key: str, last: HistoryEntry | None = None, unread: str = "") -> MissingView:
+    """last: the last state that is kept of what is gone, which no page could be made of. unread: why the history cannot
+    be read."""
     sync = world.sync.get(plural) or SyncState(plural)
     namespace, name = split(key)
     same_name = [k for k in world.cluster.objects(plural) if split(k)[1] == name or split(k)[1].startswith(name[:12])]
@@ -187,7 +216,17 @@ def missing(world: World, plural: str, key: str, last: HistoryEntry | None = Non
         malformed=world.cluster.malformed[plural].get(key, "") or _unreadable(plural, last),
         gone=last.at if last is not None and key not in world.cluster.raw[plural] else 0.0,
         other=other_generation(plural, world.sync),
+        unread=unread,
     )
+
+
+def later(entry: HistoryEntry, at: float, plural: str, query: Query) -> Later:
+    """entry: the first state after `at`, the moment that the page shows."""
+    try:
+        created = seconds(read_object(KINDS[plural], entry.object).metadata.creation_timestamp)
+    except MalformedObject:
+        created = 0.0
+    return Later(entry.at, query.link(at=show(entry.at), **{"with": None}), created > at)
 
 
 def _unreadable(plural: str, last: HistoryEntry | None) -> str:

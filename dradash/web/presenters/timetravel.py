@@ -25,12 +25,16 @@ STEPS: Final = ((60, "1 minute"), (300, "5 minutes"), (900, "15 minutes"), (3600
 
 
 class NoMoment(msgspec.Struct, frozen=True):
-    """why: one sentence; live: link to the page as it is now; nearest: link to the nearest moment, with its time."""
+    """why: one sentence; live: link to the page as it is now; nearest: link to the nearest moment, with its time.
+
+    unread: the moment is well asked for, and cannot be read now.
+    """
 
     why: str
     live: str
     nearest: str = ""
     nearest_at: str = ""
+    unread: bool = False
 
 
 class PastBar(msgspec.Struct, frozen=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import time
 from collections.abc import Mapping, Sequence
@@ -87,12 +86,12 @@ def rfc3339(value: float, before: bool = False) -> str:
 
 
 @register.simple_tag
-def utc(value: float, up: bool = False, exact: bool = False) -> SafeString:
-    """Date and time to the second, in UTC. up: the first whole second at or after it; exact: with milliseconds."""
+def utc(value: float, exact: bool = False) -> SafeString:
+    """Date and time, in UTC, to the second that it lies in, as `clock`; exact: with milliseconds."""
     if exact:
         text = show(value).replace("T", " ").replace("Z", " UTC")
     else:
-        moment = datetime.fromtimestamp(math.ceil(value) if up else value, UTC)
+        moment = datetime.fromtimestamp(value, UTC)
         text = moment.strftime("%Y-%m-%d %H:%M:%S UTC")
     return format_html('<time datetime="{}">{}</time>', show(value), text)
 
