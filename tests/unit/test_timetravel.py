@@ -267,6 +267,25 @@ def test_two_moments_of_the_cluster_are_compared_and_filtered(story: Story) -> N
     assert "Nothing changed between" in get("/compare", at=story.began, then=story.began)
 
 
+@pytest.mark.parametrize(
+    ("at", "then"),
+    [
+        ("began", "proposed"),
+        ("proposed", "began"),
+        ("unblocked", "deleted"),
+        ("deleted", "unblocked"),
+        ("began", "now"),
+    ],
+)
+def test_what_a_comparison_names_can_be_looked_at(story: Story, at: str, then: str) -> None:
+    page = get("/compare", at=getattr(story, at), then="now" if then == "now" else getattr(story, then))
+    (listed,) = re.findall(r'<ul class="compared">.*?</ul>', page, re.DOTALL)
+    links = [link.replace("&amp;", "&") for link in re.findall(r'<h2>.*?href="([^"]+)"', listed)]
+    assert len(links) >= 2
+    for link in links:
+        assert "What follows is its last state" not in get(link)
+
+
 def test_the_cluster_is_compared_with_the_present_when_no_other_time_is_named(story: Story) -> None:
     page = get("/compare", then=story.proposed)
     assert "now</a>" in page
