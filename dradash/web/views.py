@@ -14,6 +14,7 @@ from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.urls import URLPattern, get_resolver
 from django.utils.decorators import method_decorator
+from django.utils.encoding import escape_uri_path
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views import View
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
@@ -54,7 +55,7 @@ class PageView(View):
         context = context_of(page) | {
             "title": fragment.title,
             "blocks": fragment.by_id,
-            "live": f"/live{request.path}?{query}{'&' if query else ''}_shape={fragment.shape}&_seen={fragment.seen}",
+            "live": f"/live{escape_uri_path(request.path)}?{query}{'&' if query else ''}_shape={fragment.shape}&_seen={fragment.seen}",
             "kept": [(k, v) for k, v in page.query.params if k not in (AT, WITH, "page")],
         }
         if fragment.status in (400, 404):
@@ -86,7 +87,7 @@ def _go_to(request: HttpRequest, typed: str) -> HttpResponse:
     for name in (MOMENT, WITH):
         query.pop(name, None)
     query[AT] = understand(typed, time.time())
-    return HttpResponseRedirect(f"{request.path}?{query.urlencode()}")
+    return HttpResponseRedirect(f"{escape_uri_path(request.path)}?{query.urlencode()}")
 
 
 @csrf_exempt

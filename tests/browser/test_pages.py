@@ -102,6 +102,16 @@ def test_an_object_that_appears_is_shown_without_a_click(browser: Browser, show:
     page.close()
 
 
+@pytest.mark.parametrize(("path", "name"), [("node-0%3Fx", "node-0?x"), ("node-0%23x", "node-0#x")])
+def test_a_page_follows_its_own_object_whatever_the_name(browser: Browser, show: Show, path: str, name: str) -> None:
+    site = show(make_scene())
+    page = site.open(browser, f"/nodes/{path}")
+    site.scene.put(build.node(name))
+    expect(page.locator("h1")).to_have_text(name)
+    assert [c for c in site.complaints if "404" not in c] == []  # the first answer was one
+    page.close()
+
+
 def test_a_grid_of_5000_nodes_comes_on_its_own(browser: Browser, show: Show) -> None:
     members = [build.node(f"node-{i}", labels={"zone": "ab"[i % 2]}) for i in range(5000)]
     suitable = build.resource_class(suitable=build.with_labels(zone="a"))

@@ -98,6 +98,15 @@ def test_what_is_nowhere_is_a_404_that_says_what_was_looked_for() -> None:
 
 
 @pytest.mark.usefixtures("scene")
+@pytest.mark.parametrize("name", ["node-0%23x", "node-0%3Fx", "node-0%253F", "node-0%20x"])
+def test_the_socket_is_that_of_the_page_whatever_its_name(name: str) -> None:
+    """Decoded, a name might end the address (#), begin a query (?) or be another name."""
+    assert f'ws-connect="/live/nodes/{name}?' in get(f"/nodes/{name}", 404)
+    to = Client().get(f"/nodes/{name}", {"moment": "2026-11-30 04:05"})
+    assert to["Location"] == f"/nodes/{name}?at=2026-11-30T04%3A05Z"
+
+
+@pytest.mark.usefixtures("scene")
 def test_what_is_nowhere_is_told_the_addresses_of_all_pages() -> None:
     page = get("/nowhere", 404)
     for address in ("/ns/NAMESPACE/pods/NAME", "/deviceclasses/NAME", "/pools/DRIVER/POOL", "/slices/NAME"):
