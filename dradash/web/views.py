@@ -52,10 +52,11 @@ class PageView(View):
         if isinstance(page, NodesPage) and request.headers.get("HX-Request") and fragment.status == 200:
             return HttpResponse(page.grid(fragment))
         query = page.query.encoded  # only what the page understands, and cut
+        asks = f"{query}{'&' if query else ''}_shape={fragment.shape}&_seen={fragment.seen}"
         context = context_of(page) | {
             "title": fragment.title,
             "blocks": fragment.by_id,
-            "live": f"/live{escape_uri_path(request.path)}?{query}{'&' if query else ''}_shape={fragment.shape}&_seen={fragment.seen}",
+            "live": f"/live{escape_uri_path(request.path)}?{asks}",
             "kept": [(k, v) for k, v in page.query.params if k not in (AT, WITH, "page")],
         }
         if fragment.status in (400, 404):

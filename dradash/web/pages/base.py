@@ -24,7 +24,7 @@ from dradash.store.model import VERDICTS, HistoryEntry, StoreUnavailable
 from dradash.store.past import BeforeHistory
 from dradash.web.fragments import Part, Shown
 from dradash.web.presenters import compare, status, timetravel
-from dradash.web.presenters.query import Query
+from dradash.web.presenters.query import KIOSK, Query
 from dradash.web.presenters.status import FreshnessView
 from dradash.web.presenters.words import Chip
 
@@ -33,7 +33,6 @@ MANY = frozenset({"hide"})  # parameters that a form sends once for each checkbo
 WITH = "with"  # another moment that `at` (or now) is compared with
 LONGEST_ASKED = 40  # characters
 NOW = "now"  # understood for either moment
-KIOSK = "kiosk"  # "1": for a wall screen, without navigation
 
 
 def flat(params: Iterable[tuple[str, str]]) -> dict[str, str]:
@@ -64,7 +63,7 @@ class Page(abc.ABC):
         self.where = where
         self.asked = query.get(ASKED, "")[:LONGEST_ASKED]
         self.wrong_at = ""
-        self.at = self._moment(query.get(AT, ""))
+        self.at = self._moment(self.query.get(AT))
         self.with_now = self.query.get(WITH).strip().lower() == NOW
         self.compared_with = time.time() if self.with_now else self._moment(self.query.get(WITH))
         if self.with_now and self.at is None:
@@ -316,5 +315,5 @@ def context(page: Page) -> dict[str, Any]:
         "at": page.at,
         "q": page.query.get("q"),
         "asked_note": page.asked_note(),
-        "kiosk": page.query.get(KIOSK) == "1",
+        "kiosk": bool(page.query.get(KIOSK)),
     }
