@@ -117,6 +117,7 @@ class Page(abc.ABC):
         return {name: value for name in names if (value := self.query.get(name))}
 
     has_timeline: ClassVar[bool] = True
+    typed: ClassVar[tuple[str, ...]] = ()  # parameters for which people are asked to type a moment
 
     def changed(self) -> list[tuple[float, Chip]] | None:
         """When the page's object became another one, oldest first; None for a page without an object."""
@@ -244,7 +245,10 @@ class Page(abc.ABC):
                 view = timetravel.before_history(before.start, self.query, name)
             except StoreUnavailable as error:
                 code, view = 503, timetravel.NoMoment(f"The past cannot be read: {error}", live)
-        return "No such moment", [Part("page", NO_MOMENT, view)], code
+        return "No such moment", self.no_moment(view), code
+
+    def no_moment(self, view: timetravel.NoMoment) -> list[Part]:
+        return [Part("page", NO_MOMENT, view)]
 
 
 class ObjectPage(Page):

@@ -41,6 +41,13 @@ class ObjectChange(msgspec.Struct, frozen=True):
         return TYPES[self.type]
 
 
+class Asked(msgspec.Struct, frozen=True):
+    """What the form that asks for two moments has in it: as it was typed."""
+
+    then: str
+    now: str
+
+
 class Comparison(msgspec.Struct, frozen=True):
     """then, now: Unix seconds, then < now; live: `now` is the present."""
 
