@@ -113,7 +113,7 @@ def test_time_alone_makes_findings(scene: Scene) -> None:
 def test_a_finding_says_what_to_do_and_its_command_wherever_it_stands(scene: Scene, path: str) -> None:
     finding = only(scene, "claim-missing")
     assert finding.remedy.startswith("Create the claim. One that was generated")
-    remedies = re.findall(r'class="remedy">(.*?)</(?:td|p)>', get(path), re.DOTALL)
+    remedies = re.findall(r'class="remedy[^"]*">(.*?)</(?:td|p)>', get(path), re.DOTALL)
     (told,) = [r for r in remedies if r.startswith("Create the claim. <button")]  # the rest is on its own page
     assert 'data-copy="kubectl -n ml get resourceclaim.resource.k8s.io none -o yaml"' in told
     assert finding.remedy in unescape(get(f"/doctor/{finding.id}"))
@@ -141,7 +141,7 @@ def test_a_thousand_findings_are_a_page_of_less_than_150_kb(scene: Scene) -> Non
     answer = Client().get("/doctor", headers={"Accept-Encoding": "gzip"})
     assert answer["Content-Encoding"] == "gzip"
     assert len(answer.content) < 150_000
-    assert gzip.decompress(answer.content).count(b'class="remedy"') == ROWS
+    assert gzip.decompress(answer.content).count(b'class="remedy off-wall"') == ROWS
 
 
 def test_a_check_that_fails_takes_no_other_with_it(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -189,7 +189,13 @@ def present(findings: Sequence[Finding], query: Query, looked_at: float, faults:
     return DoctorView(
         counts=_severities(findings),
         filters=_filters(query, counts),
-        columns=(heads["severity"], heads["code"], Column("Objects"), Column("What to do"), heads["since"]),
+        columns=(
+            heads["severity"],
+            heads["code"],
+            Column("Objects"),
+            Column("What to do", css="off-wall"),
+            heads["since"],
+        ),
         rows=tuple(row_of(f) for f in shown),
         pager=pager,
         known=len(findings),
