@@ -7,7 +7,13 @@
   // --- live or not ---------------------------------------------------------------------------------------------------
 
   var SILENCE = 30000 // ms: the server says something every 10 s, so after this the socket is dead
-  var WORDS = { off: 'not live', connecting: 'connecting', live: 'live', lost: 'not live, reconnecting' }
+  var WORDS = {
+    off: 'not live',
+    connecting: 'connecting',
+    live: 'live',
+    old: 'connected, old data',
+    lost: 'not live, reconnecting'
+  }
   var socket = null
   var heard = 0
 
@@ -16,7 +22,12 @@
     if (!element || element.dataset.state === state) return
     element.dataset.state = state
     element.querySelector('[data-live-text]').textContent = WORDS[state]
-    document.body.classList.toggle('not-live', state === 'lost')
+    document.body.classList.toggle('not-live', state === 'lost' || state === 'old')
+  }
+
+  // The socket may be well while what comes through it is not: the server then says so in the line about freshness.
+  function connected() {
+    show(document.querySelector('[data-checked][data-old]') ? 'old' : 'live')
   }
 
   // Full jitter, but never longer than ten seconds: somebody is looking at the page.
@@ -53,7 +64,7 @@
   document.addEventListener('htmx:wsError', function () { show('lost') })
   document.addEventListener('htmx:wsBeforeMessage', function (event) {
     heard = Date.now()
-    show('live')
+    connected()
     if (event.detail.message === 'reload') {
       event.preventDefault()
       location.reload()
@@ -165,6 +176,7 @@
   }
 
   document.addEventListener('htmx:wsAfterMessage', announce)
+  document.addEventListener('htmx:wsAfterMessage', connected)
 
   // --- copy, theme ---------------------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
@@ -14,6 +15,7 @@ from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.urls import URLPattern, get_resolver
 from django.utils.decorators import method_decorator
+from django.utils.encoding import escape_uri_path
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views import View
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
@@ -43,7 +45,10 @@ class PageView(View):
 
     def get(self, request: HttpRequest, **where: str) -> HttpResponse:
         if typed := request.GET.get(MOMENT):
-            return _go_to(request, typed)
+            return _go_to(request, {AT: typed})
+        asked = {name: request.GET.get(name, "").strip() for name in self.page.typed}
+        if any(understand(text, time.time()) != text for text in asked.values()):
+            return _go_to(request, asked)
         page = self.page(flat((k, v) for k, values in request.GET.lists() for v in values), **where)
         fragment = current.get().part(Renderer).fragment(page).result(RENDER_TIMEOUT)
         if page.piece and request.headers.get("HX-Target") == page.piece and fragment.status == 200:
@@ -51,10 +56,11 @@ class PageView(View):
         if isinstance(page, NodesPage) and request.headers.get("HX-Request") and fragment.status == 200:
             return HttpResponse(page.grid(fragment))
         query = page.query.encoded  # only what the page understands, and cut
+        asks = f"{query}{'&' if query else ''}_shape={fragment.shape}&_seen={fragment.seen}"
         context = context_of(page) | {
             "title": fragment.title,
             "blocks": fragment.by_id,
-            "live": f"/live{request.path}?{query}{'&' if query else ''}_shape={fragment.shape}&_seen={fragment.seen}",
+            "live": f"/live{escape_uri_path(request.path)}?{asks}",
             "kept": [(k, v) for k, v in page.query.params if k not in (AT, WITH, "page")],
         }
         if fragment.status in (400, 404):
@@ -80,13 +86,18 @@ def _json_of_missing(page: Page, fragment: Fragment) -> str:
     return f"{ROOT}/findings?{urlencode(asked)}"
 
 
-def _go_to(request: HttpRequest, typed: str) -> HttpResponse:
-    """To the same page at the time that was typed, under an address that goes on meaning this time."""
-    query = request.GET.copy()
-    for name in (MOMENT, WITH):
+def _go_to(request: HttpRequest, typed: Mapping[str, str]) -> HttpResponse:
+    """To the same page at the times that were typed, under an address that goes on meaning these times.
+
+    typed: by the name of the parameter; another moment to compare with is forgotten where it is not among them.
+    """
+    query, now = request.GET.copy(), time.time()
+    for name in (MOMENT, AT, WITH):
         query.pop(name, None)
-    query[AT] = understand(typed, time.time())
-    return HttpResponseRedirect(f"{request.path}?{query.urlencode()}")
+    for name, text in typed.items():
+        if text:
+            query[name] = understand(text, now)
+    return HttpResponseRedirect(f"{escape_uri_path(request.path)}?{query.urlencode()}")
 
 
 @csrf_exempt

@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import Browser, expect
 
 from tests import build
 from tests.browser.conftest import Site
+from tests.browser.test_layout import OUTSIDE
 from tests.scene import Scene
 
 Show = Callable[[Scene], Site]
@@ -54,6 +56,29 @@ def test_a_finding_comes_to_the_open_pages_of_its_objects(browser: Browser, show
     assert site.complaints == []
     for page in opened:
         page.close()
+
+
+@pytest.mark.parametrize("width", [390, 1366])
+def test_what_to_do_and_its_command_are_in_each_row(browser: Browser, show: Show, width: int) -> None:
+    site = show(make_scene())
+    name = "a-training-job-with-a-name-" + "x" * 120
+    site.scene.put(build.pod(name, "research-and-training", claims={"gpu": "none-" + "y" * 120}))
+    site.scene.look()
+    site.scene.web.doctor.look(time.time())
+    page = site.open(browser, "/doctor", viewport={"width": width, "height": 800})
+    for path, within in (("/doctor", "#list tbody tr"), (f"/ns/research-and-training/pods/{name}", "#findings li")):
+        page.goto(site.url + path)
+        row = page.locator(within, has_text="Create the claim.").last
+        copy = row.get_by_role("button", name="Copy kubectl")
+        assert str(copy.get_attribute("data-copy")).startswith("kubectl -n ")
+        copy.click()
+        expect(row).to_contain_text("Copied")
+        box = copy.bounding_box()
+        assert box is not None
+        assert box["x"] + box["width"] <= width
+        assert page.evaluate(OUTSIDE) == []
+    assert site.complaints == []
+    page.close()
 
 
 def test_a_filter_of_findings_is_in_the_address(browser: Browser, show: Show) -> None:

@@ -131,6 +131,42 @@ def test_a_drivers_name_is_not_cut_on_a_phone(browser: Browser, show: Show) -> N
     page.close()
 
 
+# What reaches over the right edge of its row, by pixels.
+OVERHANGS = """() => [...document.querySelectorAll('.rows tbody :is(a, code, .chip, .tag, .muted, time)')].map(e => [
+  e.textContent, Math.round(Math.max(...[...e.getClientRects()].map(box => box.right))
+    - e.closest('tr').getBoundingClientRect().right + parseFloat(getComputedStyle(e.closest('tr')).paddingRight)),
+]).filter(([, over]) => over > 0)"""
+ORDINARY = ("cache.driver.example.com", "gpu.driver.example.com", "fpga-team-a.example.com", "a" * 24)
+
+
+@pytest.mark.parametrize("width", [390, 320])
+def test_no_ordinary_name_reaches_over_its_row_on_a_phone(browser: Browser, show: Show, width: int) -> None:
+    holder = build.pod("inference-server-7d9f8c6", "research-and-training", claims={"gpu": "gpu"})
+    scene = Scene(
+        *(build.node(name) for name in ("gpu-pool-a-7d9f8c6-x4k2p", "ip-10-20-30-40.internal", "b" * 24)),
+        *(build.resource_class(name, driver=name) for name in ORDINARY),
+        *(
+            build.claim(f"{name[:20]}-{i}", "ml", resource_class=name, allocation=build.allocation(), driver=name)
+            for i, name in enumerate(ORDINARY)
+        ),
+        build.claim("gpu", "research-and-training", resource_class=ORDINARY[0], reserved_for=[holder]),
+        holder,
+        builddevices.device_class("a100-large.example.com", "true"),
+        builddevices.resource_slice(builddevices.device("accelerator-of-rack-0001"), node="b" * 24, name="c" * 24),
+    )
+    scene.put(build.context(holder, potential=["b" * 24], selected="gpu-pool-a-7d9f8c6-x4k2p"))
+    made = show(scene)
+    page = made.open(browser, "/drivers", viewport={"width": width, "height": 800})
+    for section in ("drivers", "classes", "claims", "nodes", "pods", "negotiations", "devices", "slices", "pools"):
+        page.goto(f"{made.url}/{section}")
+        assert page.locator(".rows tbody tr").count(), section
+        assert page.evaluate(OVERHANGS) == [], section
+        assert page.evaluate(OUTSIDE) == [], section
+    page.goto(f"{made.url}/deviceclasses")
+    assert page.evaluate(OVERHANGS) == []
+    page.close()
+
+
 def long(what: str, dots: bool = True) -> str:
     """The longest valid name: 253 characters, with or without a place to break it."""
     return (what + "x" * 253)[:60] + (("." + "x" * 48) * 4)[:193] if dots else (what + "x" * 253)[:253]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Browser, expect
 
+from dradash.store.model import StoreUnavailable
 from tests import build
 from tests.browser.conftest import Site
 from tests.scene import Scene
@@ -93,12 +94,57 @@ def test_a_lost_connection_is_said_and_made_good(browser: Browser, show: Show) -
     page.close()
 
 
+@pytest.mark.parametrize("path", ["/ns/ml/pods/train", "/?kiosk=1"])
+def test_a_page_is_not_called_live_while_its_data_is_old(
+    browser: Browser, show: Show, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    """However well its socket is; and it is live again when the data is."""
+    site = show(make_scene())
+    page = site.open(browser, path)
+    state = page.locator("#live-state")
+    expect(state).to_have_text("live")
+
+    def refuse(*_: object) -> None:
+        raise StoreUnavailable("Redis cannot be reached")
+
+    with monkeypatch.context() as patched:
+        for name in ("changes", "lease"):
+            patched.setattr(site.scene.model, name, refuse)
+        expect(page.get_by_role("alert")).to_contain_text("This is old.")
+        expect(state).to_have_text("connected, old data")
+        expect(state).to_have_attribute("data-state", "old")
+        page.reload()  # and on a page that is loaded meanwhile
+        expect(state).to_have_text("connected, old data")
+    expect(state).to_have_text("live")
+    page.close()
+
+
+def test_a_page_is_not_called_live_while_nobody_watches_the_cluster(browser: Browser, show: Show) -> None:
+    scene = make_scene()
+    scene.model.release("test", scene.epoch)
+    site = show(scene)
+    page = browser.new_page()
+    page.goto(site.url + "/pods")
+    expect(page.locator("#live-state")).to_have_text("connected, old data")
+    page.close()
+
+
 def test_an_object_that_appears_is_shown_without_a_click(browser: Browser, show: Show) -> None:
     site = show(make_scene())
     page = site.open(browser, "/ns/ml/pods/late")
     expect(page.locator("h1")).to_contain_text("No Pod")
     site.scene.put(build.pod("late", "ml", claims={"gpu": "gpu"}))
     expect(page.locator("h1")).to_have_text("late")
+    page.close()
+
+
+@pytest.mark.parametrize(("path", "name"), [("node-0%3Fx", "node-0?x"), ("node-0%23x", "node-0#x")])
+def test_a_page_follows_its_own_object_whatever_the_name(browser: Browser, show: Show, path: str, name: str) -> None:
+    site = show(make_scene())
+    page = site.open(browser, f"/nodes/{path}")
+    site.scene.put(build.node(name))
+    expect(page.locator("h1")).to_have_text(name)
+    assert [c for c in site.complaints if "404" not in c] == []  # the first answer was one
     page.close()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.template.loader import render_to_string
 
 from dradash.reader import differences
 from dradash.reader.fielddiff import FieldChange, difference
@@ -104,6 +105,17 @@ def test_a_verdict_is_compared_by_what_it_says_not_by_when_it_was_made() -> None
     assert FieldChange("Filter: excluded", "", "2") in change.fields
 
 
+def test_an_outcome_that_stays_is_told_once() -> None:
+    before, after = World(POD), World(POD)
+    before.verdicts["ml/p"] = build.verdict(POD, Outcome.BLOCKED, "no claim a")
+    after.verdicts["ml/p"] = build.verdict(POD, Outcome.BLOCKED, "no claim b")
+    told = render_to_string("compare/_changes.html", {"view": compared(before, after)})
+    assert (told.count('class="chip'), told.count("→")) == (1, 0)
+    after.verdicts["ml/p"] = build.verdict(POD, Outcome.BOUND, "no claim b")
+    told = render_to_string("compare/_changes.html", {"view": compared(before, after)})
+    assert (told.count('class="chip'), told.count("→")) == (2, 1)
+
+
 def test_a_new_verdict_is_told_by_its_sentence() -> None:
     after = World(POD)
     after.verdicts["ml/p"] = build.verdict(POD, Outcome.BLOCKED, "no claim")
@@ -140,3 +152,27 @@ def test_malformed_objects_are_compared_as_text() -> None:
     after.cluster.put("pods", "ml/p", b"[1]")
     (change,) = compared(before, after).changes
     assert change.fields == (FieldChange("malformed", "{not json", "[1]"),)
+
+
+def test_each_object_is_linked_where_it_was_there() -> None:
+    before = World(build.claim("went", "ml"), build.claim("changed", "ml"))
+    after = World(build.claim("changed", "ml", mode="Immediate"), build.claim("came", "ml"))
+    found = differences.differing(before, after)
+
+    def links(*, live: bool, **query: str) -> dict[str, str]:
+        view = compare.present(found, Query.of(query, compare.PARAMS | {"at"}), (1.0, 2.0), live)
+        return {c.key: c.href for c in view.changes}
+
+    then, later = "at=1970-01-01T00%3A00%3A01Z", "at=1970-01-01T00%3A00%3A02Z"
+    went = f"/ns/ml/claims/went?{then}"
+    past = {"ml/came": f"/ns/ml/claims/came?{later}", "ml/changed": f"/ns/ml/claims/changed?{later}", "ml/went": went}
+    # Whichever of the two the page's own `at` is.
+    assert links(live=False, at="1970-01-01T00:00:01Z") == links(live=False, at="1970-01-01T00:00:02Z") == past
+    now = {"ml/came": "/ns/ml/claims/came", "ml/changed": "/ns/ml/claims/changed", "ml/went": went}
+    assert links(live=True) == now
+    # A page of the past that is compared with now: an `at` that names nothing is not taken for the page's.
+    assert links(live=True, at="1970-01-01T00:00:01Z") == {
+        "ml/came": "/ns/ml/claims/came?at=",
+        "ml/changed": "/ns/ml/claims/changed?at=",
+        "ml/went": went,
+    }

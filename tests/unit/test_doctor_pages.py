@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 from collections.abc import Iterator
+from html import unescape
 from typing import Any
 
 import pytest
@@ -23,7 +25,7 @@ from dradash.scheduling.doctor.thresholds import Thresholds
 from dradash.store.model import StoreUnavailable
 from dradash.web.pages.doctor import DoctorPage
 from dradash.web.presenters import doctor as presenter
-from dradash.web.presenters.query import Query
+from dradash.web.presenters.query import ROWS, Query
 from tests import build
 from tests.scene import Scene
 from tests.unit import html
@@ -105,6 +107,41 @@ def test_time_alone_makes_findings(scene: Scene) -> None:
     key = page.key
     assert scene.web.doctor.look(LATER).findings
     assert page.key != key
+
+
+@pytest.mark.parametrize("path", ["/doctor", "/ns/ml/pods/lost"])
+def test_a_finding_says_what_to_do_and_its_command_wherever_it_stands(scene: Scene, path: str) -> None:
+    finding = only(scene, "claim-missing")
+    assert finding.remedy.startswith("Create the claim. One that was generated")
+    remedies = re.findall(r'class="remedy[^"]*">(.*?)</(?:td|p)>', get(path), re.DOTALL)
+    (told,) = [r for r in remedies if r.startswith("Create the claim. <button")]  # the rest is on its own page
+    assert 'data-copy="kubectl -n ml get resourceclaim.resource.k8s.io none -o yaml"' in told
+    assert finding.remedy in unescape(get(f"/doctor/{finding.id}"))
+
+
+@pytest.mark.parametrize(
+    ("remedy", "short"),
+    [
+        ("Do it. Then that.", "Do it."),
+        ("Is it on? See there.", "Is it on?"),
+        ("Set a.b.c to 1.5 now", "Set a.b.c to 1.5 now"),
+        ("One.\nTwo.", "One."),
+        ("", ""),
+    ],
+)
+def test_in_a_list_a_remedy_is_its_first_sentence(remedy: str, short: str) -> None:
+    found = Finding("allocated-idle.1", "allocated-idle", Severity.INFO, "x.", (), 0, 0.0, remedy, ("get",))
+    assert presenter.row_of(found).remedy == short
+
+
+def test_a_thousand_findings_are_a_page_of_less_than_150_kb(scene: Scene) -> None:
+    scene.put(*(build.pod(f"training-{i:04}", f"team-{i % 40}", claims={"gpu": f"claim-{i:04}"}) for i in range(1000)))
+    scene.look()
+    assert len(scene.web.doctor.look(LATER).findings) >= 1000
+    answer = Client().get("/doctor", headers={"Accept-Encoding": "gzip"})
+    assert answer["Content-Encoding"] == "gzip"
+    assert len(answer.content) < 150_000
+    assert gzip.decompress(answer.content).count(b'class="remedy off-wall"') == ROWS
 
 
 def test_a_check_that_fails_takes_no_other_with_it(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -13,6 +14,7 @@ from dradash.scheduling.nodecounts import NodeCounts
 from dradash.scheduling.nodeset import of_slots
 from dradash.scheduling.places import slots_of
 from dradash.web.presenters.filterwords import words
+from dradash.web.presenters.node import EVERYWHERE
 from tests import build
 from tests.scene import Scene
 from tests.unit import html
@@ -108,6 +110,35 @@ def test_a_node_tells_what_it_is_for_classes_claims_pods_and_drivers() -> None:
     assert "No allocation names this node" in page
     assert "/ns/ml/claims/held" in get("/nodes/node-0")
     assert "1 on every node" in get("/nodes/node-0")
+
+
+def test_claims_that_name_no_node_are_listed_on_each(scene: Scene) -> None:
+    """The first ones by name, with how many more; and on the page of a node that is gone none."""
+    page = get("/nodes/node-1")
+    assert 'href="/ns/ml/claims/free"' in page
+    assert "1 on every node" in page
+    assert "more</p>" not in page
+    scene.put(*(build.claim(f"of-all-{i:02}", "ml", allocation=build.allocation()) for i in range(EVERYWHERE + 2)))
+    scene.look()
+    page = get("/nodes/node-1")
+    assert html.read(page).faults == []
+    assert page.count('href="/ns/ml/claims/of-all-') == EVERYWHERE - 1
+    assert "and 3 more</p>" in page
+    scene.delete(build.node("node-1"))
+    scene.look()
+    gone = get("/nodes/node-1")
+    assert "of-all-" not in gone
+    assert "on every node" not in gone
+
+
+def test_of_the_classes_that_a_node_passes_those_left_out_are_counted(scene: Scene) -> None:
+    (row,) = re.findall(r'<td data-label="Classes passed">.*?</td>', get("/nodes?q=node-1"))
+    assert "more" not in row
+    scene.put(*(build.resource_class(f"class-{i}") for i in range(4)))
+    scene.look()
+    (row,) = re.findall(r'<td data-label="Classes passed">.*?</td>', get("/nodes?q=node-1"))
+    assert [*re.findall(r">([a-z0-9-]+)</a>", row)] == ["anywhere", "class-0", "class-1"]
+    assert row.endswith('<span class="muted">and 2 more</span></td>')
 
 
 @pytest.mark.usefixtures("scene")

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 import pytest
 from django.test import Client
+from msgspec import structs
 
 from dradash.reader import current
 from dradash.web.presenters import found
@@ -38,6 +39,10 @@ def is_(kind: str = "", *words: str, ns: str = "", soft: str = "", uid: str = ""
     return Sought(words, kind, soft, ns, tuple(labels.items()), uid)
 
 
+def either(one: Sought, other: Sought) -> Sought:
+    return structs.replace(one, otherwise=other)
+
+
 @pytest.mark.parametrize(
     ("text", "meant"),
     [
@@ -62,7 +67,11 @@ def is_(kind: str = "", *words: str, ns: str = "", soft: str = "", uid: str = ""
         ("class gpu", is_(CLASSES, "gpu")),
         ("resourceclaimtemplate/x -n y", is_(TEMPLATES, "x", ns="y")),
         ("driver gpu.example.com", is_(DRIVERS, "gpu.example.com")),
-        ("ml/train", is_("", "train", ns="ml")),
+        ("ml/train", either(is_("", "train", ns="ml"), is_("", "ml/train"))),
+        ("nodes Example.com/Rack", either(is_(NODES, "rack", ns="Example.com"), is_(NODES, "example.com/rack"))),
+        ("example.com/ 7", either(is_("", "7", ns="example.com"), is_("", "example.com/", "7"))),
+        ("-n y a.b/c", either(is_("", "c", ns="a.b"), is_("", "a.b/c", ns="y"))),
+        ("/rack", is_("", "rack")),
         ("pool rack", is_(POOLS, "rack")),
         ("device/gpu.example.com/Rack/one/gpu-0", is_(DEVICES, "gpu.example.com/rack/one/gpu-0")),
         ("/devices/gpu.example.com/rack/one/gpu-0?at=x", is_(DEVICES, "gpu.example.com/rack/one/gpu-0")),
@@ -128,6 +137,8 @@ def test_resource_names_are_kubectls() -> None:
         ("pods a b -n y", None),
         ("pods x -l a=b -n y", None),
         ("device/a/b/c", None),
+        ("nodes example.com/rack", None),
+        ("pods y/x", (PODS, "y/x")),
     ],
 )
 def test_only_a_kind_a_name_and_its_namespace_name_one_object(text: str, key: tuple[str, str] | None) -> None:
@@ -186,6 +197,30 @@ def test_exact_names_come_first_then_beginnings_then_the_rest(scene: Scene) -> N
 )
 def test_everything_is_found_by_name_uid_and_label(scene: Scene, text: str, names: dict[str, list[str]]) -> None:
     assert find(scene, text) == names
+
+
+@pytest.mark.parametrize(
+    "text", ["topology.kubernetes.io/zone", "topology.kubernetes.io/zo", "nodes kubernetes.io/zone"]
+)
+def test_a_label_is_found_by_its_key_alone_slash_and_all(text: str) -> None:
+    """And a key `namespace/name` as ever, which comes first."""
+    scene = Scene(
+        build.node("node-0", labels={"topology.kubernetes.io/zone": "a"}),
+        build.node("node-1", labels={"zone": "b"}),
+        build.pod("zone", "other", claims={"gpu": "c"}),
+    )
+    scene.look()
+    query = Query.of({"q": text}, found.PARAMS)
+    with scene.web.follower.world() as world:
+        view = found.present(world, query, found.Haystacks())
+    ((hit,),) = [g.hits for g in view.groups]
+    assert (hit.name, hit.why) == ("node-0", "topology.kubernetes.io/zone=a")
+    assert view.exact is None
+    scene.put(build.pod("zone", "topology.kubernetes.io", claims={"gpu": "c"}))
+    scene.look()
+    more = {} if text.startswith("nodes") else {PODS: ["zone"]}
+    assert find(scene, text) == more | {NODES: ["node-0"]}
+    assert list(find(scene, text)) == [*more, NODES]
 
 
 def test_what_fits_elsewhere_than_in_the_name_says_where(scene: Scene) -> None:

@@ -207,7 +207,8 @@ def test_what_is_no_time_is_said(story: Story, at: str) -> None:
 )
 def test_a_moment_that_is_none_is_a_bad_request_on_every_page(story: Story, path: str) -> None:
     assert Client().get(path, {"at": "garbage"}).status_code == 400
-    assert Client().get(path, {"at": "2026-11-29T00:00:00"}).status_code == 400
+    # Without a zone it is a moment only where people type it.
+    assert Client().get(path, {"at": "2026-11-29T00:00:00"}).status_code == (302 if path == "/compare" else 400)
 
 
 def test_a_compared_time_that_is_none_is_a_bad_request(story: Story) -> None:
@@ -241,6 +242,37 @@ def test_the_form_goes_to_a_time_under_an_address_that_lasts(story: Story) -> No
     assert "is no time with a zone" in get("/pods", 400, at="nonsense")
 
 
+@pytest.mark.parametrize(
+    ("typed", "goes_to"),
+    [
+        ({"with": "5m"}, r"with=T"),
+        ({"with": "2h 10m ago", "at": ""}, r"with=T"),
+        ({"with": "03:12", "at": "5m"}, r"at=T&with=T"),
+        ({"with": "now", "at": " 5m "}, r"at=T&with=now"),
+        ({"with": "2026-11-30 04:05", "at": "now", "kind": "pods"}, r"kind=pods&at=now&with=T"),
+        ({"with": "2026-11-30T04:05:00Z", "at": "5m"}, r"at=T&with=T"),
+    ],
+)
+@pytest.mark.usefixtures("story")
+def test_moments_to_compare_are_typed_like_any_time(typed: dict[str, str], goes_to: str) -> None:
+    response = Client().get("/compare", typed)
+    assert response.status_code == 302
+    moment = r"\d{4}-\d\d-\d\dT\d\d%3A\d\d(%3A\d\d)?Z"
+    assert re.fullmatch(rf"/compare\?{goes_to.replace('T', moment)}", response["Location"])
+    assert "Location" not in Client().get(response["Location"])  # that says it all
+
+
+def test_what_was_typed_for_a_comparison_stays_in_the_form(story: Story) -> None:
+    page = get("/compare", 400, at="x'\"><b>", then="yester\u202eday")
+    assert html.read(page).faults == []
+    assert "This moment cannot be shown" in page
+    assert page.count("<h1>") == 1
+    assert re.search(r'name="with" value="yesterday"', page)
+    assert re.search(r'name="at" value="x&#x27;&quot;&gt;&lt;b&gt;"', page)
+    assert f'name="with" value="{story.began}"' in get("/compare", 400, at="garbage", then=story.began)
+    assert 'name="with" value="1999-01-01T00:00:00Z"' in get("/compare", 404, then="1999-01-01T00:00:00Z")
+
+
 # --- two moments -----------------------------------------------------------------------------------------------------
 
 
@@ -265,6 +297,25 @@ def test_two_moments_of_the_cluster_are_compared_and_filtered(story: Story) -> N
     assert "ml/gpu" in claims
     assert "Nothing that changed matches" in get("/compare", ns="nobody", at=both, then=then)
     assert "Nothing changed between" in get("/compare", at=story.began, then=story.began)
+
+
+@pytest.mark.parametrize(
+    ("at", "then"),
+    [
+        ("began", "proposed"),
+        ("proposed", "began"),
+        ("unblocked", "deleted"),
+        ("deleted", "unblocked"),
+        ("began", "now"),
+    ],
+)
+def test_what_a_comparison_names_can_be_looked_at(story: Story, at: str, then: str) -> None:
+    page = get("/compare", at=getattr(story, at), then="now" if then == "now" else getattr(story, then))
+    (listed,) = re.findall(r'<ul class="compared">.*?</ul>', page, re.DOTALL)
+    links = [link.replace("&amp;", "&") for link in re.findall(r'<h2>.*?href="([^"]+)"', listed)]
+    assert len(links) >= 2
+    for link in links:
+        assert "What follows is its last state" not in get(link)
 
 
 def test_the_cluster_is_compared_with_the_present_when_no_other_time_is_named(story: Story) -> None:

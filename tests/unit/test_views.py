@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import gzip
+import json
 import re
 from collections.abc import Iterator
+from html import unescape
 from typing import Any
 from urllib.parse import quote
 
 import pytest
+import yaml
 from django.test import Client
 from django.urls import URLPattern
 
@@ -95,6 +98,15 @@ def test_what_is_nowhere_is_a_404_that_says_what_was_looked_for() -> None:
     assert "There is no page" in get("/nowhere", 404)
     for section in sections():
         assert f'<li><a href="{section.path}">{section.label}</a></li>' in get("/nowhere", 404)
+
+
+@pytest.mark.usefixtures("scene")
+@pytest.mark.parametrize("name", ["node-0%23x", "node-0%3Fx", "node-0%253F", "node-0%20x"])
+def test_the_socket_is_that_of_the_page_whatever_its_name(name: str) -> None:
+    """Decoded, a name might end the address (#), begin a query (?) or be another name."""
+    assert f'ws-connect="/live/nodes/{name}?' in get(f"/nodes/{name}", 404)
+    to = Client().get(f"/nodes/{name}", {"moment": "2026-11-30 04:05"})
+    assert to["Location"] == f"/nodes/{name}?at=2026-11-30T04%3A05Z"
 
 
 @pytest.mark.usefixtures("scene")
@@ -404,3 +416,22 @@ def test_who_signs_in_or_out_needs_a_token_and_one_of_the_methods_that_there_are
     assert client.post(path).status_code == 403  # forged
     unknown = client.generic("BREW", path)
     assert (unknown.status_code, unknown.headers["Allow"]) == (405, allowed)
+
+
+def test_a_pods_page_has_its_yaml_to_copy_and_that_of_one_that_is_gone(scene: Scene) -> None:
+    def told() -> str:
+        (card,) = re.findall(r'<section class="card" aria-labelledby="object-title">.*?</section>', page(), re.DOTALL)
+        shown, copied = re.findall(r"<pre[^>]*>(.*?)</pre><button[^>]*data-copy=\"(.*?)\"", card, re.DOTALL)[0]
+        assert shown == copied
+        assert 'data-copy="kubectl -n ml get pod train -o yaml"' in card
+        return unescape(str(shown))
+
+    def page() -> str:
+        return get("/ns/ml/pods/train")
+
+    raw = build.raw(TRAIN)
+    assert yaml.safe_load(told()) == json.loads(raw)
+    scene.delete(TRAIN)
+    scene.look()
+    assert "This pod is gone" in page()
+    assert yaml.safe_load(told()) == json.loads(raw)

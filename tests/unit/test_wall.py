@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from urllib.parse import urlencode
 
 import html5lib
 import pytest
@@ -144,3 +145,23 @@ def test_a_list_that_is_on_no_wall_has_all_its_rows(scene: Scene, path: str) -> 
     scene.put(*(build.pod(f"p{i:02}", "ml", claims={"gpu": "none"}) for i in range(50)))
     scene.look()
     assert get(path).count('<th scope="row" data-label="Pod"') == 52
+
+
+@pytest.mark.usefixtures("scene")
+@pytest.mark.parametrize("asked", ["0", "true", "1\u202e", "\u202etxt", "<b>", "11"])
+@pytest.mark.parametrize("path", ["/", "/pods", "/compare"])
+def test_what_asks_for_no_wall_is_carried_nowhere(path: str, asked: str) -> None:
+    page = get(f"{path}?{urlencode({'kiosk': asked})}")
+    assert '<body class="">' in page
+    assert "kiosk" not in page
+    assert "\u202e" not in page
+
+
+@pytest.mark.usefixtures("scene")
+@pytest.mark.parametrize("name", ["sort", "page", "at", "with", "q"])
+def test_what_is_no_name_goes_on_without_what_turns_text(name: str) -> None:
+    turned = {name: "2026-11-30T03:12:00Z\u202e"}
+    for path in ("/pods", "/ns/ml/pods/train", "/compare"):
+        page = Client().get(path, turned).content.decode()
+        assert "\u202e" not in page
+        assert "%E2%80%AE" not in page

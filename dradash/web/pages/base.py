@@ -26,7 +26,7 @@ from dradash.store.model import VERDICTS, HistoryEntry, StoreUnavailable
 from dradash.store.past import BeforeHistory
 from dradash.web.fragments import Part, Shown
 from dradash.web.presenters import compare, status, timetravel
-from dradash.web.presenters.query import Query
+from dradash.web.presenters.query import KIOSK, Query
 from dradash.web.presenters.status import FreshnessView
 from dradash.web.presenters.words import Chip
 
@@ -35,7 +35,6 @@ MANY = frozenset({"hide"})  # parameters that a form sends once for each checkbo
 WITH = "with"  # another moment that `at` (or now) is compared with
 LONGEST_ASKED = 40  # characters
 NOW = "now"  # understood for either moment
-KIOSK = "kiosk"  # "1": for a wall screen, without navigation
 
 
 def flat(params: Iterable[tuple[str, str]]) -> dict[str, str]:
@@ -66,7 +65,7 @@ class Page(abc.ABC):
         self.where = where
         self.asked = query.get(ASKED, "")[:LONGEST_ASKED]
         self.wrong_at = ""
-        self.at = self._moment(query.get(AT, ""))
+        self.at = self._moment(self.query.get(AT))
         self.with_now = self.query.get(WITH).strip().lower() == NOW
         self.compared_with = time.time() if self.with_now else self._moment(self.query.get(WITH))
         if self.with_now and self.at is None:
@@ -120,6 +119,7 @@ class Page(abc.ABC):
         return {name: value for name in names if (value := self.query.get(name))}
 
     has_timeline: ClassVar[bool] = True
+    typed: ClassVar[tuple[str, ...]] = ()  # parameters for which people are asked to type a moment
 
     def changed(self) -> list[tuple[float, Chip]] | None:
         """When the page's object became another one, oldest first; None for a page without an object."""
@@ -261,7 +261,10 @@ class Page(abc.ABC):
             except BeforeHistory as before:
                 name = AT if self.at is not None and self.at < before.start else WITH
                 view = timetravel.before_history(before.start, self.query, name)
-        return "No such moment", [Part("page", NO_MOMENT, view)], code
+        return "No such moment", self.no_moment(view), code
+
+    def no_moment(self, view: timetravel.NoMoment) -> list[Part]:
+        return [Part("page", NO_MOMENT, view)]
 
     @property
     def not_known(self) -> int:
@@ -272,7 +275,7 @@ class Page(abc.ABC):
     def unreadable(self, error: str) -> tuple[str, list[Part]]:
         """Title and blocks while what the page is made of cannot be read."""
         view = timetravel.NoMoment(f"The past cannot be read: {error}", timetravel.live_link(self.query), unread=True)
-        return "Cannot be read now", [Part("page", NO_MOMENT, view)]
+        return "Cannot be read now", self.no_moment(view)
 
 
 class ObjectPage(Page):
@@ -354,5 +357,5 @@ def context(page: Page) -> dict[str, Any]:
         "at": page.at,
         "q": page.query.get("q"),
         "asked_note": page.asked_note(),
-        "kiosk": page.query.get(KIOSK) == "1",
+        "kiosk": bool(page.query.get(KIOSK)),
     }

@@ -7,9 +7,9 @@ from typing import Final
 
 from dradash.reader import current, topics
 from dradash.web.fragments import Part
-from dradash.web.pages.base import KIOSK
 from dradash.web.pages.findings import ShowsFindings
 from dradash.web.presenters import doctor, overview, pictures, wall
+from dradash.web.presenters.query import KIOSK
 
 BLOCKS: Final = ("totals", "pending", "claims", "negotiations", "kinds", "changes")
 
@@ -20,7 +20,7 @@ class OverviewPage(ShowsFindings):
 
     def __init__(self, query: Mapping[str, str], **where: str) -> None:
         super().__init__(query, **where)
-        self.on_a_wall = self.query.get(KIOSK) == "1"
+        self.on_a_wall = bool(self.query.get(KIOSK))
         if self.on_a_wall:
             self.template = "overview/wall.html"
 

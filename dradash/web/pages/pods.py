@@ -50,6 +50,7 @@ POD_BLOCKS: Final = (
     "effects",
     "agreement",
     "history",
+    "object",
     "about",
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from typing import Final
+from urllib.parse import urlencode
 
 import msgspec
 
@@ -40,6 +41,13 @@ class ObjectChange(msgspec.Struct, frozen=True):
         return TYPES[self.type]
 
 
+class Asked(msgspec.Struct, frozen=True):
+    """What the form that asks for two moments has in it: as it was typed."""
+
+    then: str
+    now: str
+
+
 class Comparison(msgspec.Struct, frozen=True):
     """then, now: Unix seconds, then < now; live: `now` is the present."""
 
@@ -67,8 +75,8 @@ class Comparison(msgspec.Struct, frozen=True):
 # --- how they are shown ----------------------------------------------------------------------------------------------
 
 
-def change_of(differs: Differs, fields: int) -> ObjectChange | None:
-    """None when only what changes with every write differs."""
+def change_of(differs: Differs, fields: int, moments: tuple[str, str]) -> ObjectChange | None:
+    """None when only what changes with every write differs. moments: the queries that show then and now."""
     verdict = differs.kind == VERDICTS
     found = fields_of(differs)
     if found is None:
@@ -78,12 +86,17 @@ def change_of(differs: Differs, fields: int) -> ObjectChange | None:
         name="Verdict on Pod" if verdict else KINDS[differs.kind].kind,
         key=differs.key,
         type=differs.type,
-        href=href(differs.kind, differs.key),
+        # Where it is there to be seen: what was added has no page of before, what was removed none of after.
+        href=_href_at(href(differs.kind, differs.key), moments[differs.type != "DELETED"]),
         before=outcome_chip(differs.before.outcome) if verdict and differs.before else None,
         after=outcome_chip(differs.after.outcome) if verdict and differs.after else None,
         fields=tuple(found[:fields]),
         unlisted=max(0, len(found) - fields),
     )
+
+
+def _href_at(address: str, moment: str) -> str:
+    return f"{address}{'&' if '?' in address else '?'}{moment}" if address and moment else address
 
 
 def present(
@@ -92,8 +105,11 @@ def present(
     """moments: then and now. Rows are made for the shown page alone; a row may turn out to say nothing."""
     matching = [d for d in found if _matches(d, query)]
     shown, pager = page_of(matching, query)
-    changes = tuple(c for c in (change_of(d, fields) for d in shown) if c is not None)
     then, now = moments
+    # A page of the past carries its own `at` into each link that has none, and it may be the earlier moment.
+    present_at = "at=" if query.get("at") else ""
+    shown_at = (urlencode({"at": show(then)}), present_at if live else urlencode({"at": show(now)}))
+    changes = tuple(c for c in (change_of(d, fields, shown_at) for d in shown) if c is not None)
     words = Counter(TYPES[d.type] for d in matching)
     return Comparison(
         then=then,

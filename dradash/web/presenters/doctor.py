@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -25,11 +26,12 @@ from dradash.scheduling.doctor.rule import Rule
 from dradash.scheduling.doctor.rules import RULES
 from dradash.scheduling.doctor.thresholds import MEANINGS, Thresholds
 from dradash.web.presenters.query import Column, Option, Pager, Query, Sorting, columns, options, page_of, sorted_by
-from dradash.web.presenters.words import Chip, driver_href, href, row_id
+from dradash.web.presenters.words import LONGEST_NAME, Chip, cut, driver_href, href, row_id
 
 PARAMS: Final = frozenset({"about", "severity", "code", "ns", "class", "driver", "q", "sort", "page"})
 OBJECTS: Final = 4  # in a row of the list
 LINES: Final = 5  # on an object's own page
+_FIRST_SENTENCE: Final = re.compile(r"(?s)^(.*?[.?!])\s.*$")
 _OF_SLICES: Final = {POOLS: "Pool", DEVICES: "Device"}
 
 SEVERITIES: Final[dict[str, Chip]] = {
@@ -58,6 +60,7 @@ class FindingRow(msgspec.Struct, frozen=True):
     objects: tuple[ObjectLink, ...]
     more: int  # objects that are not shown
     since: float
+    remedy: str  # its first sentence: the finding's own page has all of it
     command: str
 
 
@@ -155,6 +158,7 @@ def row_of(finding: Finding, objects: int = OBJECTS) -> FindingRow:
         objects=tuple(_link(r) for r in finding.objects[:objects]),
         more=max(0, finding.total - objects),
         since=finding.since,
+        remedy=cut(_FIRST_SENTENCE.sub(r"\1", finding.remedy), LONGEST_NAME),
         command=shlex.join(["kubectl", *finding.command]),
     )
 
@@ -185,7 +189,13 @@ def present(findings: Sequence[Finding], query: Query, looked_at: float, faults:
     return DoctorView(
         counts=_severities(findings),
         filters=_filters(query, counts),
-        columns=(heads["severity"], heads["code"], Column("Objects"), heads["since"]),
+        columns=(
+            heads["severity"],
+            heads["code"],
+            Column("Objects"),
+            Column("What to do", css="off-wall"),
+            heads["since"],
+        ),
         rows=tuple(row_of(f) for f in shown),
         pager=pager,
         known=len(findings),

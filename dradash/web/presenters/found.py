@@ -224,6 +224,16 @@ _Fit = tuple[int, int, str, T]  # rank, length of the name, key
 
 
 def _fitting(kind: str, entries: Iterable[tuple[str, _Entry]], sought: Sought) -> list[_Fit[_Entry]]:
+    """Either reading of what was asked for fits."""
+    entries = list(entries)
+    found = _fitting_so(kind, entries, sought)
+    if sought.otherwise is None:
+        return found
+    known = {key for _, _, key, _ in found}
+    return found + [fit for fit in _fitting_so(kind, entries, sought.otherwise) if fit[2] not in known]
+
+
+def _fitting_so(kind: str, entries: Iterable[tuple[str, _Entry]], sought: Sought) -> list[_Fit[_Entry]]:
     """One quick pass for each thing that was asked for, over what the ones before have left."""
     left = list(entries)
     if sought.soft_kind != kind:
@@ -310,6 +320,8 @@ def address(kind: str, key: str) -> str:
 def _why(entry: _Entry, sought: Sought) -> str:
     if sought.uid:
         return f"uid {entry.obj.metadata.uid}"
+    if sought.otherwise is not None and entry.namespace != sought.namespace:
+        sought = sought.otherwise
     elsewhere = [w for w in sought.words if w not in entry.name and w not in entry.namespace.lower()]
     named = {k for k, _ in sought.labels}
     fitting = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
 from collections.abc import Mapping
 from typing import Final
@@ -47,6 +48,7 @@ from dradash.web.presenters.words import (
 
 PARAMS: Final = frozenset({"answer", "q", "page"})
 CLAIMS: Final = 100
+EVERYWHERE: Final = 20  # claims that any node can use: they are on each node's page
 LABELS: Final = 100  # that no class asks for
 FITS: Final = "fits"
 NOT_COMPARED: Final = "not compared"
@@ -124,7 +126,8 @@ class NodeView(msgspec.Struct, frozen=True):
     passed: int
     claims: tuple[ClaimHere, ...]
     claims_total: int
-    everywhere: int
+    everywhere: tuple[ClaimHere, ...]  # the first ones of those that can be used on any node, and ...
+    everywhere_total: int
     answers: tuple[Option, ...]
     text: str
     pods: tuple[PodHere, ...]
@@ -136,6 +139,10 @@ class NodeView(msgspec.Struct, frozen=True):
     command: str
     describe: str
     yaml: str
+
+    @property
+    def everywhere_more(self) -> int:
+        return self.everywhere_total - len(self.everywhere)
 
 
 class Facts(msgspec.Struct, frozen=True):
@@ -150,7 +157,8 @@ class Facts(msgspec.Struct, frozen=True):
     classes: tuple[ClassRow, ...]
     claims: tuple[ClaimHere, ...]
     claims_total: int
-    everywhere: int
+    everywhere: tuple[ClaimHere, ...]
+    everywhere_total: int
     verdicts: list[tuple[str, Verdict | None]]
     refused: list[Refused]
     since: float
@@ -175,6 +183,7 @@ def gather(
         return None
     found = cluster.places
     here = [] if gone else sorted(found.here(node, cluster.nodes))
+    everywhere = [] if gone else heapq.nsmallest(EVERYWHERE, found.everywhere)
     return Facts(
         node=node,
         raw=raw,
@@ -185,7 +194,8 @@ def gather(
         classes=tuple(_class(cluster, c, node) for c in sorted(cluster.classes)),
         claims=tuple(_claim(cluster, key) for key in here[:CLAIMS]),
         claims_total=len(here),
-        everywhere=len(found.everywhere),
+        everywhere=tuple(_claim(cluster, key) for key in everywhere),
+        everywhere_total=0 if gone else len(found.everywhere),
         verdicts=[] if gone else list(pending_verdicts(world)),
         refused=refused,
         since=since,
@@ -254,6 +264,7 @@ def present(facts: Facts, query: Query, sets: Mapping[str, int]) -> NodeView:
         claims=facts.claims,
         claims_total=facts.claims_total,
         everywhere=facts.everywhere,
+        everywhere_total=facts.everywhere_total,
         answers=options(Counter(p.answer for p in with_text), wanted, {a: c.text for a, c in ANSWERS.items()}),
         text=query.get("q"),
         pods=tuple(_pod(p, facts.node.name) for p in shown),

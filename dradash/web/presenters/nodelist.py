@@ -52,7 +52,7 @@ class NodeRow(msgspec.Struct, frozen=True):
     chip: Chip
     taints: tuple[str, ...]
     classes: tuple[ClassLink, ...]  # first ones
-    classes_passed: int
+    classes_more: int  # that it passes
     claims: int
     fit: int  # pending pods that fit
     refuse: int  # pending pods that Filter refuses here
@@ -237,7 +237,7 @@ def _row(item: Item, facts: Facts) -> NodeRow:
         chip=state_chip(node),
         taints=tuple(taint_text(t) for t in node.spec.taints),
         classes=tuple(ClassLink(name, class_href(name)) for name in passed[:CLASSES_SHOWN]),
-        classes_passed=len(passed),
+        classes_more=max(0, len(passed) - CLASSES_SHOWN),
         claims=item.claims,
         fit=item.fit,
         refuse=item.refuse,

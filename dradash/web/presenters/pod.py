@@ -118,6 +118,7 @@ class PodView(msgspec.Struct, frozen=True):
     command: str
     describe: str
     context_command: str
+    yaml: str
 
 
 class PodFacts(msgspec.Struct, frozen=True):
@@ -125,6 +126,7 @@ class PodFacts(msgspec.Struct, frozen=True):
 
     key: str
     pod: Pod
+    raw: bytes
     verdict: Verdict | None
     context: PodSchedulingContext | None
     claims: tuple[ClaimCard, ...]
@@ -158,10 +160,10 @@ def gather(
     waits, now: for its negotiation, of which nothing but the state is told without them. left: by the pod's name for
     it, the last state of a claim that went when the pod needed it no more.
     """
-    pod, gone = world.cluster.pods.get(key), 0.0
+    pod, raw, gone = world.cluster.pods.get(key), world.cluster.raw["pods"].get(key, b""), 0.0
     if last is not None:
         try:
-            pod, gone = decode(Pod, last.object), last.at
+            pod, raw, gone = decode(Pod, last.object), last.object, last.at
         except MalformedObject:
             return None
     if pod is None:
@@ -172,6 +174,7 @@ def gather(
     return PodFacts(
         key=key,
         pod=pod,
+        raw=raw,
         verdict=verdict,
         context=context,
         claims=cards(world, pod, verdict, left),
@@ -244,6 +247,7 @@ def present(
         command=kubectl.get("pods", pod.namespace, pod.name),
         describe=kubectl.describe("pods", pod.namespace, pod.name),
         context_command=kubectl.get("podschedulingcontexts", pod.namespace, pod.name),
+        yaml=pipeline.raw_as_yaml(facts.raw),
     )
 
 

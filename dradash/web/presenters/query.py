@@ -59,16 +59,21 @@ class Query(msgspec.Struct, frozen=True):
         return urlencode(self.params)
 
 
+KIOSK: Final = "kiosk"  # for a wall screen, without navigation, where it says ...
+ON_A_WALL: Final = "1"
+_NO_NAMES: Final = frozenset({"q", "at", "with", "sort", "page"})
 EXPRESSION: Final = "expression"  # a CEL selector: the one parameter that may be long and have several lines
 LONGEST_EXPRESSION: Final = 4097  # characters: one more than is tried, which then says so
 _LINES: Final = {**_UNSHOWABLE, ord("\n"): "\n", ord("\t"): " "}
 
 
 def value_of(name: str, value: str) -> str:
-    """Names are compared as they are; free text is shown again on the page."""
+    """Names are compared as they are; other text goes into the page's links and forms as people may see it."""
+    if name == KIOSK:
+        return value if value == ON_A_WALL else ""
     if name == EXPRESSION:
         return value[: 2 * LONGEST_EXPRESSION].translate(_LINES)[:LONGEST_EXPRESSION].strip()
-    return echo(value) if name == "q" else value[:LONGEST_VALUE].translate(_UNSHOWABLE)
+    return echo(value) if name in _NO_NAMES else value[:LONGEST_VALUE].translate(_UNSHOWABLE)
 
 
 class Option(msgspec.Struct, frozen=True):
@@ -117,7 +122,7 @@ def page_of(items: Sequence[T], query: Query) -> tuple[Sequence[T], Pager]:
 
 def pager_of(total: int, query: Query) -> Pager:
     """Which of `total` rows the query's page shows; past the end the last page, and on a wall always the first."""
-    on_a_wall = query.get("kiosk") == "1"
+    on_a_wall = bool(query.get(KIOSK))
     rows = WALL_ROWS if on_a_wall else ROWS
     pages = max(1, -(-total // rows))
     page = 1 if on_a_wall else min(query.page, pages)

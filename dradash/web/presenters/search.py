@@ -102,6 +102,7 @@ class Sought(msgspec.Struct, frozen=True):
     """All of it must fit. words are in lower case; kind: "" any; uid: how it begins.
 
     soft_kind: a kind's word alone ("nodes", "claim"): all of that kind fits, and what has the word in its name.
+    otherwise: what `namespace/name` may mean as well: a label's key, with its slash (topology.kubernetes.io/zone).
     """
 
     words: tuple[str, ...] = ()
@@ -110,6 +111,7 @@ class Sought(msgspec.Struct, frozen=True):
     namespace: str = ""
     labels: tuple[tuple[str, str], ...] = ()
     uid: str = ""
+    otherwise: Sought | None = None
 
     @property
     def exactly(self) -> tuple[str, str] | None:
@@ -118,7 +120,7 @@ class Sought(msgspec.Struct, frozen=True):
             return None
         if self.kind in _NAMESPACED:
             return (self.kind, f"{self.namespace}/{self.words[0]}") if self.namespace else None
-        return (self.kind, self.words[0])
+        return (self.kind, self.words[0]) if self.otherwise is None else None
 
     @property
     def is_empty(self) -> bool:
@@ -170,8 +172,11 @@ class _Reading:
         end = next((i for i, word in enumerate(words) if i and _SHELL.match(word)), len(words))
         self._rest = deque(words[:end])
         self._words: list[str] = []
+        self._whole: list[str] = []  # the same, with what is before a slash
         self._labels: list[tuple[str, str]] = []
         self._kind = self._soft = self._soft_word = self._namespace = self._uid = ""
+        self._given = ""  # the namespace that an option names
+        self._has_key = False
 
     def sought(self) -> Sought:
         command = self._skip_command()
@@ -181,8 +186,11 @@ class _Reading:
             self._kind, self._soft = self._soft, ""
         if self._soft:
             self._words = [self._soft_word]
-        words = tuple(self._words[:MOST_WORDS])
-        return Sought(words, self._kind, self._soft, self._namespace, tuple(self._labels), self._uid)
+        words, labels = tuple(self._words[:MOST_WORDS]), tuple(self._labels)
+        otherwise = None
+        if self._has_key:
+            otherwise = Sought(tuple(self._whole[:MOST_WORDS]), self._kind, "", self._given, labels, self._uid)
+        return Sought(words, self._kind, self._soft, self._namespace, labels, self._uid, otherwise)
 
     def _skip_command(self) -> bool:
         """Whether it begins as a command does; `$ kubectl -n y get` and what stands before the resource is dropped."""
@@ -207,6 +215,11 @@ class _Reading:
         elif not (self._kind or self._soft or self._words) and kind_of(word):
             self._soft, self._soft_word = kind_of(word), word.lower()
         else:
+            self._add(word, word)
+
+    def _add(self, word: str, whole: str) -> None:
+        self._whole.append(whole.lower())
+        if word:
             self._words.append(word.lower())
 
     def _option(self, word: str) -> None:
@@ -216,17 +229,19 @@ class _Reading:
         if name in (*_NAMESPACE, *_SELECTOR, *_WITH_VALUE) and not value and self._rest:
             value = self._rest.popleft()
         if name in _NAMESPACE:
-            self._namespace = value
+            self._namespace = self._given = value
         elif name in _SELECTOR:
             found = (_LABEL.fullmatch(part.strip()) for part in value.split(","))
             self._labels += [(label[1], label[2]) for label in found if label]
 
     def _slash(self, word: str) -> None:
-        """`kind/name`, or a key `namespace/name`."""
+        """`kind/name`, or a key `namespace/name`, or a label's key."""
         before, _, after = word.partition("/")
         if kind := kind_of(before):
             self._kind = kind
         elif before:
-            self._namespace = before
+            self._namespace, self._has_key = before, True
+            self._add(after, word)
+            return
         if after:
-            self._words.append(after.lower())
+            self._add(after, after)

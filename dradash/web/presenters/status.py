@@ -66,6 +66,11 @@ class FreshnessView(msgspec.Struct, frozen=True):
     unknown: tuple[UnknownKind, ...]
 
     @property
+    def old(self) -> bool:
+        """Nothing new can come, however well the page's socket is."""
+        return self.state == "unavailable" or self.leaderless
+
+    @property
     def missed(self) -> tuple[UnknownKind, ...]:
         return tuple(kind for kind in self.unknown if kind.other is None)
 

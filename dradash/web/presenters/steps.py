@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -154,6 +155,12 @@ def as_yaml(value: dict[str, Any]) -> str:
     text = yaml.safe_dump(pruning.pruned(value), sort_keys=False, allow_unicode=True, width=100)
     note = "# Not all of it is shown here: where “…” stands, more follows. kubectl shows the whole object.\n"
     return note + text if pruning.left_out else text
+
+
+@lru_cache(maxsize=32)
+def raw_as_yaml(raw: bytes) -> str:
+    """The object's JSON as YAML. Remembered: writing it takes longer than all else, and its page is made often."""
+    return as_yaml(msgspec.json.decode(raw))
 
 
 class _Pruning:

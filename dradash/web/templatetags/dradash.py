@@ -19,7 +19,7 @@ from dradash.web.presenters.words import Actor, Chip, driver_href, href, node_hr
 register = template.Library()
 
 _PLAIN_NAME: Final = re.compile(r"[a-z0-9.-]+")
-SHORT: Final = 24  # characters of a name that have room beside its label at 390 px
+SHORT: Final = 24  # characters of a name that have room in a column of a table
 WHOLE: Final = 12  # characters of a name that have room in the narrowest column of a wall screen
 UNITS: Final = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
 
@@ -167,7 +167,7 @@ def page_of(key: str, kind: str) -> str:
 
 @register.filter
 def fits(name: str) -> SafeString | str:
-    """Class attribute of a cell whose name is short enough to stay on one line on any screen."""
+    """Class attribute of a cell whose name is short enough to stay on one line where the table has columns."""
     return mark_safe(' class="fits"') if len(name) <= SHORT else ""  # a constant
 
 
