@@ -9,6 +9,7 @@ import msgspec
 
 from dradash.kinds.registry import KINDS
 from dradash.reader.fielddiff import FieldChange, difference
+from dradash.reader.withheld import without_secrets
 from dradash.reader.world import World
 from dradash.scheduling.verdict import Verdict
 from dradash.store.model import VERDICTS
@@ -114,4 +115,4 @@ def _body(raw: bytes | None) -> Mapping[str, Any]:
         value = msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError):
         value = raw.decode("utf-8", "replace")
-    return value if isinstance(value, dict) else {"malformed": value}
+    return without_secrets(value) if isinstance(value, dict) else {"malformed": value}

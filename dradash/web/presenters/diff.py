@@ -11,6 +11,7 @@ from dradash.kinds.meta import KubeObject
 from dradash.kinds.registry import KINDS, MalformedObject, read_object
 from dradash.reader.differences import verdict_words
 from dradash.reader.fielddiff import FieldChange, difference
+from dradash.reader.withheld import without_secrets
 from dradash.scheduling.verdict import Verdict
 from dradash.store.model import SYNC, VERDICTS, SyncState
 from dradash.web.presenters.changewords import changed, created
@@ -92,7 +93,7 @@ def _fields(before: bytes, after: bytes) -> tuple[str, ...]:
         return ("changed",)
     if not isinstance(old, dict) or not isinstance(new, dict):
         return ("changed",)
-    return _arrows(difference(old, new)) or ("nothing that is shown",)
+    return _arrows(difference(without_secrets(old), without_secrets(new))) or ("nothing that is shown",)
 
 
 def _sync(after: bytes) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 import yaml
 
+from dradash.reader.withheld import without_secrets
 from dradash.scheduling.effects import Effect
 from dradash.scheduling.generation import Generation
 from dradash.scheduling.status import Code
@@ -160,7 +161,7 @@ def as_yaml(value: dict[str, Any]) -> str:
 @lru_cache(maxsize=32)
 def raw_as_yaml(raw: bytes) -> str:
     """The object's JSON as YAML. Remembered: writing it takes longer than all else, and its page is made often."""
-    return as_yaml(msgspec.json.decode(raw))
+    return as_yaml(without_secrets(msgspec.json.decode(raw)))
 
 
 class _Pruning:

@@ -1,0 +1,75 @@
+"""What of a pod is not shown."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from dradash.reader.differences import Differs, fields_of
+from dradash.reader.withheld import without_secrets
+from dradash.web.presenters.steps import raw_as_yaml
+
+SECRET = "hunter2"
+CONTAINER = {
+    "name": "main",
+    "image": "app:1",
+    "resources": {"claims": [{"name": "gpu"}]},
+    "env": [{"name": "TOKEN", "value": SECRET}],
+    "command": ["run", f"--password={SECRET}"],
+    "args": [SECRET],
+    "livenessProbe": {"httpGet": {"httpHeaders": [{"name": "Authorization", "value": SECRET}]}},
+}
+SHOWN = {name: CONTAINER[name] for name in ("name", "image", "resources")}
+
+
+def pod(**spec: Any) -> dict[str, Any]:
+    applied = {"kubectl.kubernetes.io/last-applied-configuration": SECRET, "team": "ml"}
+    metadata = {"name": "train", "namespace": "ml", "annotations": applied}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def test_of_containers_only_what_scheduling_is_about_is_shown() -> None:
+    volumes = [{"name": "data", "csi": {"volumeAttributes": {"key": SECRET}}}]
+    shown = without_secrets(
+        pod(containers=[CONTAINER], initContainers=[CONTAINER], ephemeralContainers=[CONTAINER], volumes=volumes)
+    )
+    assert SECRET not in json.dumps(shown)
+    assert shown["spec"] == {
+        "containers": [SHOWN],
+        "initContainers": [SHOWN],
+        "ephemeralContainers": [SHOWN],
+        "volumes": [{"name": "data"}],
+    }
+    assert shown["metadata"]["annotations"] == {"team": "ml"}
+
+
+def test_other_kinds_are_shown_whole() -> None:
+    node = {"kind": "Node", "metadata": {"name": "n"}, "spec": {"containers": [CONTAINER]}}
+    assert without_secrets(node) == node
+
+
+@pytest.mark.parametrize("containers", [SECRET, {"main": SECRET}, [SECRET, CONTAINER], None])
+def test_what_is_no_list_of_containers_gives_nothing_away(containers: Any) -> None:
+    shown = without_secrets(pod(containers=containers))
+    assert SECRET not in json.dumps(shown)
+
+
+@pytest.mark.parametrize("broken", [{"metadata": SECRET}, {"spec": None}, {"metadata": {"annotations": [SECRET]}}])
+def test_a_malformed_pod_is_no_reason_to_fail(broken: dict[str, Any]) -> None:
+    assert without_secrets({"kind": "Pod"} | broken)["kind"] == "Pod"
+
+
+def raw(value: str) -> bytes:
+    return json.dumps(pod(containers=[CONTAINER | {"env": [{"name": "TOKEN", "value": value}]}])).encode()
+
+
+def test_a_comparison_tells_no_secret_of_a_pod_that_was_made_anew() -> None:
+    assert fields_of(Differs("pods", "ml/train", "MODIFIED", raw("before"), raw(SECRET))) is None
+
+
+def test_the_yaml_of_a_pod_holds_no_secret() -> None:
+    told = raw_as_yaml(raw(SECRET))
+    assert SECRET not in told
+    assert "image: app:1" in told
