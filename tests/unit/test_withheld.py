@@ -11,31 +11,31 @@ from dradash.reader.differences import Differs, fields_of
 from dradash.reader.withheld import without_secrets
 from dradash.web.presenters.steps import raw_as_yaml
 
-SECRET = "hunter2"
+PLAIN = "hunter2"
 CONTAINER = {
     "name": "main",
     "image": "app:1",
     "resources": {"claims": [{"name": "gpu"}]},
-    "env": [{"name": "TOKEN", "value": SECRET}],
-    "command": ["run", f"--password={SECRET}"],
-    "args": [SECRET],
-    "livenessProbe": {"httpGet": {"httpHeaders": [{"name": "Authorization", "value": SECRET}]}},
+    "env": [{"name": "TOKEN", "value": PLAIN}],
+    "command": ["run", f"--password={PLAIN}"],
+    "args": [PLAIN],
+    "livenessProbe": {"httpGet": {"httpHeaders": [{"name": "Authorization", "value": PLAIN}]}},
 }
 SHOWN = {name: CONTAINER[name] for name in ("name", "image", "resources")}
 
 
 def pod(**spec: Any) -> dict[str, Any]:
-    applied = {"kubectl.kubernetes.io/last-applied-configuration": SECRET, "team": "ml"}
+    applied = {"kubectl.kubernetes.io/last-applied-configuration": PLAIN, "team": "ml"}
     metadata = {"name": "train", "namespace": "ml", "annotations": applied}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
 def test_of_containers_only_what_scheduling_is_about_is_shown() -> None:
-    volumes = [{"name": "data", "csi": {"volumeAttributes": {"key": SECRET}}}]
+    volumes = [{"name": "data", "csi": {"volumeAttributes": {"key": PLAIN}}}]
     shown = without_secrets(
         pod(containers=[CONTAINER], initContainers=[CONTAINER], ephemeralContainers=[CONTAINER], volumes=volumes)
     )
-    assert SECRET not in json.dumps(shown)
+    assert PLAIN not in json.dumps(shown)
     assert shown["spec"] == {
         "containers": [SHOWN],
         "initContainers": [SHOWN],
@@ -50,13 +50,13 @@ def test_other_kinds_are_shown_whole() -> None:
     assert without_secrets(node) == node
 
 
-@pytest.mark.parametrize("containers", [SECRET, {"main": SECRET}, [SECRET, CONTAINER], None])
+@pytest.mark.parametrize("containers", [PLAIN, {"main": PLAIN}, [PLAIN, CONTAINER], None])
 def test_what_is_no_list_of_containers_gives_nothing_away(containers: Any) -> None:
     shown = without_secrets(pod(containers=containers))
-    assert SECRET not in json.dumps(shown)
+    assert PLAIN not in json.dumps(shown)
 
 
-@pytest.mark.parametrize("broken", [{"metadata": SECRET}, {"spec": None}, {"metadata": {"annotations": [SECRET]}}])
+@pytest.mark.parametrize("broken", [{"metadata": PLAIN}, {"spec": None}, {"metadata": {"annotations": [PLAIN]}}])
 def test_a_malformed_pod_is_no_reason_to_fail(broken: dict[str, Any]) -> None:
     assert without_secrets({"kind": "Pod"} | broken)["kind"] == "Pod"
 
@@ -66,10 +66,10 @@ def raw(value: str) -> bytes:
 
 
 def test_a_comparison_tells_no_secret_of_a_pod_that_was_made_anew() -> None:
-    assert fields_of(Differs("pods", "ml/train", "MODIFIED", raw("before"), raw(SECRET))) is None
+    assert fields_of(Differs("pods", "ml/train", "MODIFIED", raw("before"), raw(PLAIN))) is None
 
 
 def test_the_yaml_of_a_pod_holds_no_secret() -> None:
-    told = raw_as_yaml(raw(SECRET))
-    assert SECRET not in told
+    told = raw_as_yaml(raw(PLAIN))
+    assert PLAIN not in told
     assert "image: app:1" in told
