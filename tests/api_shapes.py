@@ -42,7 +42,8 @@ def _walk(value: Any, schema: Schema, schemas: Mapping[str, Schema], path: str) 
             yield from _walk(item, schema.get("items", {}), schemas, f"{path}[]")
     elif isinstance(value, dict) and "properties" in schema:
         for name, inner in value.items():
-            yield path, f"{_FIELD} {name}"
+            if name in schema.get("required", value):  # others are left out where they say nothing
+                yield path, f"{_FIELD} {name}"
             yield from _walk(inner, schema["properties"].get(name, {}), schemas, f"{path}.{name}".lstrip("."))
     elif isinstance(value, dict) and isinstance(schema.get("additionalProperties"), dict):
         for inner in value.values():
