@@ -1,8 +1,8 @@
 """The macros of cel-go that the library's parser does not know, rewritten into ones that it does.
 
-Two-variable comprehensions (`m.all(k, v, p)`, `transformMap` and the like), `sortBy` and `unwrapOpt`. The text is
-rewritten, token by token, with helper functions that only this module and `celdeclarations` name; their names end in two
-underscores.
+Two-variable comprehensions (`m.all(k, v, p)`, `transformMap` and the like), `sortBy` and `unwrapOpt`. The text
+is rewritten, token by token, with helper functions that only this module and `celdeclarations` name; their names end in
+two underscores.
 """
 
 from __future__ import annotations
