@@ -27,8 +27,8 @@ _SHOWABLE: Final = frozenset(
 _FORMATTED: Final[dict[str, frozenset[str]]] = {
     "s": _SHOWABLE,
     "d": frozenset(("int", "uint")),
-    "f": frozenset(("double", "int", "uint")),
-    "e": frozenset(("double", "int", "uint")),
+    "f": frozenset(("double", "string")),
+    "e": frozenset(("double", "string")),
     "b": frozenset(("bool", "int", "uint")),
     "o": frozenset(("int", "uint")),
     "x": frozenset(("int", "uint", "string", "bytes")),
@@ -118,18 +118,15 @@ def _check_literals(node: Call, regex: Regex) -> None:
 
 def _check_same_types(tree: Tree) -> None:
     """ValidateHomogeneousAggregateLiterals: elements, keys and values of literals have one type, down to the last
-    parameter, and neither `null` nor the unknown type goes with another. Only format's argument may be mixed, and
-    literals directly in it (inExemptFunction)."""
+    parameter, and neither `null` nor the unknown type goes with another. Only inside a call of format may they be
+    mixed, however deep (inExemptFunction)."""
     waiting = [(tree.root, False)]
     while waiting:
         node, is_exempt = waiting.pop()
         if not is_exempt:
             for each in _alike(node, tree):
                 _check_same(each)
-        if isinstance(node, Call):
-            is_exempt = node.function == "format"
-        elif not isinstance(node, ListOf | MapOf):
-            is_exempt = False
+        is_exempt |= isinstance(node, Call) and node.function == "format"
         waiting += [(child, is_exempt) for child in children(node)]
 
 
@@ -167,9 +164,17 @@ def _check_format(node: Call, tree: Tree) -> None:
     if len(verbs) < len(arg.elements):
         raise Refused(f"too many arguments supplied to string.format (expected {len(verbs)})")
     for verb, element in zip(verbs, arg.elements, strict=True):
-        kind = tree.type_of(element).name
-        if kind not in _UNKNOWN and kind not in _FORMATTED[verb]:
-            raise Refused(f"error during formatting: %{verb} cannot be used on {kind}")
+        _check_clause(verb, element, tree)
+
+
+def _check_clause(verb: str, element: Node, tree: Tree) -> None:
+    """%s looks into literals too (verifyString)."""
+    kind = tree.type_of(element).name
+    if kind not in _UNKNOWN and kind not in _FORMATTED[verb]:
+        raise Refused(f"error during formatting: %{verb} cannot be used on {kind}")
+    if isinstance(element, ListOf | MapOf):
+        for inner in children(element):
+            _check_clause(verb, inner, tree)
 
 
 def _verbs(template: str) -> list[str]:
