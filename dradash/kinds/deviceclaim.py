@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from dradash.kinds.meta import KubeObject, KubeStruct, ObjectMeta
+from dradash.kinds.meta import Int64, KubeObject, KubeStruct, ObjectMeta
 from dradash.kinds.selectors import NodeSelector
 
 EXACT_COUNT: Final = "ExactCount"
@@ -128,6 +128,7 @@ class Condition(KubeStruct, frozen=True, kw_only=True):
     reason: str = ""
     message: str = ""
     last_transition_time: str | None = None
+    observed_generation: Int64 = 0
 
 
 class AllocatedDeviceStatus(KubeStruct, frozen=True, kw_only=True):

@@ -45,7 +45,13 @@ def string_slice(values: Sequence[str]) -> str:
 
 def json_list(values: Sequence[str]) -> str:
     """encoding/json of a []string: an empty list prints as nil, which the API server sends."""
-    return json.dumps(list(values), ensure_ascii=False, separators=(",", ":")) if values else "null"
+    if not values:
+        return "null"
+    return json.dumps(list(values), ensure_ascii=False, separators=(",", ":")).translate(_FOR_HTML)
+
+
+# json.Marshal keeps these out of HTML and JavaScript.
+_FOR_HTML: Final = {ord(ch): f"\\u{ord(ch):04x}" for ch in "<>&\u2028\u2029"}
 
 
 def aggregate(messages: Sequence[str]) -> str:

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from dradash.kinds.selectors import NodeSelector, NodeSelectorTerm
+from dradash.scheduling.gotext import json_list
 from dradash.scheduling.labels import parse_int64
 from dradash.scheduling.nodeselector import selector_error, term_matches
 
@@ -141,3 +142,11 @@ def test_a_term_matches_as_upstream_matches(term: dict[str, Any], labels: dict[s
 )
 def test_numbers_are_read_as_go_reads_an_int64(text: str, number: int | None) -> None:
     assert parse_int64(text) == number
+
+
+def test_of_newer_schedulers_values_are_printed_as_json_that_is_safe_in_html() -> None:
+    wrong = selector_error(selector(field("metadata.name", "In", 'a<b>&c"\u2028\u00e9', "b")), json_list)
+    assert wrong == (
+        r'nodeSelectorTerms[0].matchFields[0].values: Invalid value: ["a\u003cb\u003e\u0026c\"\u2028é","b"]: '
+        "must have one element"
+    )

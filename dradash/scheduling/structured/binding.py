@@ -23,7 +23,7 @@ from dradash.scheduling.structured.claimwrites import (
     retry_on_conflict,
 )
 from dradash.scheduling.structured.cycle import CycleState
-from dradash.scheduling.structured.extended import SPECIAL_NAME
+from dradash.scheduling.structured.extended import SPECIAL_NAME, has_requests
 
 # DynamicResourcesArgs.bindingTimeout's default.
 BINDING_TIMEOUT: Final = 600.0
@@ -131,7 +131,7 @@ def _bind_claim(state: CycleState, index: int, node: str, writes: ClaimWrites) -
     current = state.claims[index]
     allocation = state.information[index].allocation
     is_extended = state.is_extended(index)
-    if is_extended and allocation is None and not current.claim.spec.devices.requests:
+    if is_extended and allocation is None and not has_requests(current):
         return current  # device plugins serve it all
     if is_extended and current.claim.name == SPECIAL_NAME:
         current = held(_created(state, node, writes))

@@ -24,6 +24,7 @@ from dradash.scheduling.structured.celdeclarations import (
     DEVICE,
     DEVICE_SIGNATURES,
     ELEMENTS,
+    NAMED_TYPES,
     REPLACED,
     SIGNATURES,
 )
@@ -220,6 +221,8 @@ def _environment(device: str) -> Any:
             "device.attributes": cel.Type.Map(text, cel.Type.Map(text, _type("any"))),
             "device.capacity": cel.Type.Map(text, cel.Type.Map(text, _type("kubernetes.Quantity"))),
             "device.allowMultipleAllocations": boolean,
+            # The library takes no value of its type() for one of the type of such a variable.
+            **dict.fromkeys(NAMED_TYPES, cel.Type.DYN),
             **({NULL: cel.Type.DYN} if device == _LOOSE else {}),
         },
         config=cel.NewEnvConfigFromYaml(_CONFIG),

@@ -7,7 +7,18 @@ from typing import Final
 
 from dradash.scheduling.structured import celtime
 from dradash.scheduling.structured.celframe import Regex
-from dradash.scheduling.structured.celtree import Call, Comprehension, Const, Ident, ListOf, MapOf, Node, Select, Tree
+from dradash.scheduling.structured.celtree import (
+    Call,
+    Comprehension,
+    Const,
+    Ident,
+    ListOf,
+    MapOf,
+    Node,
+    Select,
+    StaticType,
+    Tree,
+)
 from dradash.scheduling.structured.celvalues import CelError, EvalError
 
 _SHOWABLE: Final = frozenset(
@@ -16,8 +27,8 @@ _SHOWABLE: Final = frozenset(
 _FORMATTED: Final[dict[str, frozenset[str]]] = {
     "s": _SHOWABLE,
     "d": frozenset(("int", "uint")),
-    "f": frozenset(("double", "int", "uint")),
-    "e": frozenset(("double", "int", "uint")),
+    "f": frozenset(("double", "string")),
+    "e": frozenset(("double", "string")),
     "b": frozenset(("bool", "int", "uint")),
     "o": frozenset(("int", "uint")),
     "x": frozenset(("int", "uint", "string", "bytes")),
@@ -33,25 +44,18 @@ class Refused(CelError):
 
 def check(tree: Tree, regex: Regex, *, device_is_value: bool = False) -> None:
     """device_is_value: it has a type of its own (celdevice). Raises Refused."""
-    result = tree.types.get(tree.root.id, "dyn")
-    if result not in ("bool", "any"):
+    result = tree.type_of(tree.root)
+    if result.name not in ("bool", "any"):
         raise Refused(f"must evaluate to bool or the unknown type, not {result}")
-    formatted: set[int] = set()  # the arguments of format may be mixed
     for node in nodes(tree.root):
         if not device_is_value:
             _check_device(node)
         if isinstance(node, Call):
             _check_literals(node, regex)
             _check_format(node, tree)
-            if node.function == "format":
-                formatted.update(a.id for a in node.args)
-        elif isinstance(node, ListOf) and node.id not in formatted:
-            _check_same([tree.types.get(e.id, "dyn") for e in node.elements])
-        elif isinstance(node, MapOf):
-            if node.message:
-                raise Refused(f"undeclared reference to '{node.message}'")
-            _check_same([tree.types.get(k.id, "dyn") for k, _, _ in node.entries])
-            _check_same([tree.types.get(v.id, "dyn") for _, v, _ in node.entries])
+        elif isinstance(node, MapOf) and node.message:
+            raise Refused(f"undeclared reference to '{node.message}'")
+    _check_same_types(tree)
 
 
 def children(node: Node) -> Iterator[Node]:
@@ -112,11 +116,39 @@ def _check_literals(node: Call, regex: Regex) -> None:
         raise Refused(f"invalid {node.function} argument: {error}") from error
 
 
-def _check_same(types: list[str]) -> None:
-    """ValidateHomogeneousAggregateLiterals: nothing may be mixed, not even with the unknown type, unless optional."""
-    known = {t for t in types if t != "null_type"}
-    if len(known) > 1:
-        raise Refused(f"expected one type in a literal but found {', '.join(sorted(known))}")
+def _check_same_types(tree: Tree) -> None:
+    """ValidateHomogeneousAggregateLiterals: elements, keys and values of literals have one type, down to the last
+    parameter, and neither `null` nor the unknown type goes with another. Only inside a call of format may they be
+    mixed, however deep (inExemptFunction)."""
+    waiting = [(tree.root, False)]
+    while waiting:
+        node, is_exempt = waiting.pop()
+        if not is_exempt:
+            for each in _alike(node, tree):
+                _check_same(each)
+        is_exempt |= isinstance(node, Call) and node.function == "format"
+        waiting += [(child, is_exempt) for child in children(node)]
+
+
+def _alike(node: Node, tree: Tree) -> list[list[StaticType]]:
+    """Types that must be the same: what an optional element or value would be is what counts."""
+    match node:
+        case ListOf():
+            return [[_present(tree.type_of(e), i in node.optional) for i, e in enumerate(node.elements)]]
+        case MapOf():
+            keys = [tree.type_of(key) for key, _, _ in node.entries]
+            return [keys, [_present(tree.type_of(value), optional) for _, value, optional in node.entries]]
+    return []
+
+
+def _present(static: StaticType, optional: bool) -> StaticType:
+    return static.parameters[0] if optional and static.parameters else static
+
+
+def _check_same(types: list[StaticType]) -> None:
+    for found in types[1:]:
+        if found != types[0]:
+            raise Refused(f"expected type '{types[0]}' but found '{found}'")
 
 
 def _check_format(node: Call, tree: Tree) -> None:
@@ -132,9 +164,17 @@ def _check_format(node: Call, tree: Tree) -> None:
     if len(verbs) < len(arg.elements):
         raise Refused(f"too many arguments supplied to string.format (expected {len(verbs)})")
     for verb, element in zip(verbs, arg.elements, strict=True):
-        kind = tree.types.get(element.id, "dyn")
-        if kind not in _UNKNOWN and kind not in _FORMATTED[verb]:
-            raise Refused(f"error during formatting: %{verb} cannot be used on {kind}")
+        _check_clause(verb, element, tree)
+
+
+def _check_clause(verb: str, element: Node, tree: Tree) -> None:
+    """%s looks into literals too (verifyString)."""
+    kind = tree.type_of(element).name
+    if kind not in _UNKNOWN and kind not in _FORMATTED[verb]:
+        raise Refused(f"error during formatting: %{verb} cannot be used on {kind}")
+    if isinstance(element, ListOf | MapOf):
+        for inner in children(element):
+            _check_clause(verb, inner, tree)
 
 
 def _verbs(template: str) -> list[str]:

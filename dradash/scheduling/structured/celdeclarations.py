@@ -20,6 +20,9 @@ PAIR: Final = "dradash.Pair"
 DEVICE: Final = "kubernetes.DRADevice"
 ABSTRACT: Final = (QUANTITY, SEMVER, URL, IP, CIDR, FORMAT, PAIR, DEVICE)
 
+# Of Kubernetes' own types only these have a name in expressions (`type(x) == net.IP`).
+NAMED_TYPES: Final = (IP, CIDR)
+
 ELEMENTS: Final = ("bool", "int", "uint", "double", "string", "bytes", "timestamp", "duration", "list", "map")
 
 _NUMBERS: Final = ("int", "uint", "double")

@@ -17,10 +17,22 @@ from msgspec.structs import replace
 from dradash.scheduling.structured.celchecks import Refused, nodes
 from dradash.scheduling.structured.celdeclarations import DEVICE, DEVICE_FIELDS
 from dradash.scheduling.structured.celmacros import Token, tokens
-from dradash.scheduling.structured.celtree import Call, Comprehension, Const, Ident, ListOf, MapOf, Node, Select, Tree
+from dradash.scheduling.structured.celtree import (
+    Call,
+    Comprehension,
+    Const,
+    Ident,
+    ListOf,
+    MapOf,
+    Node,
+    Select,
+    StaticType,
+    Tree,
+)
 
 # The type of `device` at first, which no other value has: (key, value).
 LOOSE: Final = ("bool", "dyn")
+_LOOSE_MAP: Final = StaticType("map", tuple(map(StaticType, LOOSE)))
 # What `null` is called at first, where it may be anything: no map is null, but an object may be. As long as `null` is.
 NULL: Final = "_nu_"
 _GET: Final = {f"{field}__": field for field in DEVICE_FIELDS}
@@ -84,7 +96,7 @@ def _selected(node: Node, tree: Tree) -> str | None:
             pass
         case _:
             return None
-    return field if tree.map_types.get(operand.id) == LOOSE else None
+    return field if tree.type_of(operand) == _LOOSE_MAP else None
 
 
 def _replace_field(found: list[Token], texts: list[str], dot: int, field: str, *, optional: bool) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from dradash.scheduling.structured.celcost import LONG_LIST, cost_of
-from dradash.scheduling.structured.celdeclarations import DEVICE_FIELDS, DEVICE_MAPS
+from dradash.scheduling.structured.celdeclarations import DEVICE_FIELDS, DEVICE_MAPS, NAMED_TYPES
 from dradash.scheduling.structured.celframe import Frame, Program
 from dradash.scheduling.structured.celfunctions import FUNCTIONS
 from dradash.scheduling.structured.celoperators import SPECIAL, find
@@ -32,8 +32,7 @@ _TYPES: Final = frozenset(
         "google.protobuf.Timestamp",
         "google.protobuf.Duration",
         "optional_type",
-        "kubernetes.Quantity",
-        "kubernetes.Semver",
+        *NAMED_TYPES,
     )
 )
 

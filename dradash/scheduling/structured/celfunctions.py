@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
-from dradash.scheduling.structured import celkubernetes, cellists, celnetwork, celstrings, celtime
+from dradash.scheduling.structured import celformat, celkubernetes, cellists, celnetwork, celstrings, celtime
 from dradash.scheduling.structured.celvalues import (
     MAX_INT,
     MAX_UINT,
@@ -307,6 +307,7 @@ FUNCTIONS: Final[dict[str, Function]] = _merged(
     _STANDARD,
     celtime.FUNCTIONS,
     celstrings.FUNCTIONS,
+    celformat.FUNCTIONS,
     cellists.FUNCTIONS,
     celnetwork.FUNCTIONS,
     celkubernetes.FUNCTIONS,

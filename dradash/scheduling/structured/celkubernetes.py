@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from dradash.kinds import quantity as quantities
 from dradash.kinds import semver
@@ -16,6 +16,7 @@ from dradash.scheduling.structured.celvalues import EvalError, Opaque, no_overlo
 
 
 class Format(Opaque, frozen=True):
+    type_name: ClassVar[str] = "kubernetes.NamedFormat"
     name: str
 
 

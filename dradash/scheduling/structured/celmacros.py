@@ -1,7 +1,8 @@
 """The macros of cel-go that the library's parser does not know, rewritten into ones that it does.
 
-Two-variable comprehensions (`m.all(k, v, p)`, `transformMap` and the like) and `sortBy`. The text is rewritten, token
-by token, with helper functions that only this module and `celdeclarations` name; their names end in two underscores.
+Two-variable comprehensions (`m.all(k, v, p)`, `transformMap` and the like), `sortBy` and `unwrapOpt`. The text
+is rewritten, token by token, with helper functions that only this module and `celdeclarations` name; their names end in
+two underscores.
 """
 
 from __future__ import annotations
@@ -44,7 +45,10 @@ _HAS_FIELD: Final = re.compile(r"\bhas\(\s*device\s*\.\s*(?:driver|attributes|ca
 
 # Functions whose results are optional, which the library cannot be told: they return a list instead.
 _OPTIONAL: Final = ("validate", "named")
-_REWRITTEN: Final = (*_TWO_VARIABLES, *_OPTIONAL, "sortBy")
+# What they say of a list, for the library has neither of the functions and cannot be told of optional parameters.
+_UNWRAP: Final = ("unwrapOpt", "unwrap")
+_UNWRAPPED: Final = ".filter(o__, o__.hasValue()).map(o__, o__.value())"
+_REWRITTEN: Final = (*_TWO_VARIABLES, *_OPTIONAL, *_UNWRAP, "sortBy")
 
 
 def tokens(expression: str) -> list[Token]:
@@ -66,6 +70,10 @@ def _expanded(found: list[Token]) -> str:
         token = found[place]
         if token.text == "." and (call := _macro_call(found, place)) is not None:
             name, args, end = call
+            if name == "unwrap" and out and out[-1] == "optional" and len(args) == 1:
+                out[-1] = f"({_expanded(args[0])}){_UNWRAPPED}"
+                place = end
+                continue
             replaced = _replacement(name, args)
             if replaced is not None:
                 out.append(replaced)
@@ -115,6 +123,8 @@ def _variable(arg: list[Token]) -> str | None:
 def _replacement(name: str, args: list[list[Token]]) -> str | None:
     if name in _OPTIONAL:
         return f".{name}__({','.join(_expanded(a) for a in args)}).first()"
+    if name in _UNWRAP:
+        return _UNWRAPPED if name == "unwrapOpt" and not any(args) else None
     if name == "sortBy":
         variable = _variable(args[0]) if len(args) == 2 else None
         if variable is None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 from urllib.parse import SplitResult, parse_qsl, quote, urlsplit
 
 from dradash.scheduling.structured.celstrings import strings
@@ -12,14 +13,17 @@ from dradash.scheduling.structured.celvalues import CelMap, EvalError, Opaque, n
 
 
 class URL(Opaque, frozen=True):
+    type_name: ClassVar[str] = "kubernetes.URL"
     parts: SplitResult
 
 
 class IP(Opaque, frozen=True):
+    type_name: ClassVar[str] = "net.IP"
     address: ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class CIDR(Opaque, frozen=True):
+    type_name: ClassVar[str] = "net.CIDR"
     interface: ipaddress.IPv4Interface | ipaddress.IPv6Interface
 
 
@@ -95,14 +99,22 @@ def _ip(text: Any) -> IP:
     return IP(address)
 
 
+# netip.ParsePrefix: neither sign nor leading zeros.
+_PREFIX_LENGTH: Final = re.compile(r"0|[1-9][0-9]{0,2}")
+
+
 def _cidr(text: Any) -> CIDR:
+    """parseCIDR."""
     strings(text)
+    address, slash, length = text.rpartition("/")
     try:
-        if "/" not in text or not text.rpartition("/")[2].isdigit():
+        if not slash or _PREFIX_LENGTH.fullmatch(length) is None or "%" in address:
             raise ValueError(text)
         interface = ipaddress.ip_interface(text)
     except ValueError:
         raise EvalError("network address parse error during conversion from string") from None
+    if isinstance(interface, ipaddress.IPv6Interface) and interface.ip.ipv4_mapped:
+        raise EvalError(f"network address parse error: IPv4-mapped IPv6 address {text!r} is not allowed")
     return CIDR(interface)
 
 

@@ -6,17 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any, Final
 
-from dradash.scheduling.structured import celtime
 from dradash.scheduling.structured.celcost import check_text
-from dradash.scheduling.structured.celvalues import (
-    CelMap,
-    Duration,
-    EvalError,
-    Timestamp,
-    TypeOf,
-    Uint,
-    no_overload,
-)
+from dradash.scheduling.structured.celvalues import EvalError, no_overload
 
 # unicode.IsSpace
 _SPACES: Final = "".join(
@@ -183,101 +174,6 @@ def _quote(text: Any) -> str:
     return '"' + "".join(_QUOTED.get(c, c) for c in text) + '"'
 
 
-def _format(template: Any, args: Any) -> str:
-    """string.format."""
-    strings(template)
-    if not isinstance(args, list):
-        raise no_overload()
-    out: list[str] = []
-    used = place = length = 0
-    while place < len(template):
-        char = template[place]
-        place += 1
-        if char != "%":
-            out.append(char)
-            continue
-        if template[place : place + 1] == "%":
-            out.append("%")
-            place += 1
-            continue
-        precision, place = _precision(template, place)
-        if place >= len(template):
-            raise EvalError("unexpected end of string")
-        if used >= len(args):
-            raise EvalError(f"index {used} out of range")
-        out.append(_clause(template[place], precision, args[used]))
-        length += len(out[-1])
-        check_text(length)
-        used += 1
-        place += 1
-    return "".join(out)
-
-
-def _precision(template: str, place: int) -> tuple[int | None, int]:
-    if template[place : place + 1] != ".":
-        return None, place
-    end = place + 1
-    while end < len(template) and template[end].isdigit():
-        end += 1
-    if end == place + 1 or end - place > 4:
-        raise EvalError("could not convert precision")
-    return int(template[place + 1 : end]), end
-
-
-def _clause(verb: str, precision: int | None, value: Any) -> str:
-    match verb:
-        case "s":
-            return _shown(value)
-        case "d" if isinstance(value, int) and not isinstance(value, bool):
-            return str(int(value))
-        case "f" if isinstance(value, (int, float)) and not isinstance(value, bool):
-            return f"{float(value):.{6 if precision is None else precision}f}"
-        case "e" if isinstance(value, (int, float)) and not isinstance(value, bool):
-            return f"{float(value):.{6 if precision is None else precision}e}"
-        case "b" if isinstance(value, int):
-            return f"{int(value):b}"
-        case "o" if isinstance(value, int) and not isinstance(value, bool):
-            return f"{int(value):o}"
-        case "x" | "X" if isinstance(value, (int, str, bytes)) and not isinstance(value, bool):
-            hexed = f"{int(value):x}" if isinstance(value, int) else _hex(value)
-            return hexed if verb == "x" else hexed.upper()
-        case "s" | "d" | "f" | "e" | "b" | "o" | "x" | "X":
-            raise EvalError(f"error during formatting: %{verb} cannot be used on this type")
-        case _:
-            raise EvalError(f'could not parse formatting clause: unrecognized formatting clause "{verb}"')
-
-
-def _hex(value: str | bytes) -> str:
-    return (value.encode() if isinstance(value, str) else value).hex()
-
-
-def _shown(value: Any) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, (int, Uint)):
-        return str(int(value))
-    if isinstance(value, float):
-        return float_text(value)
-    if isinstance(value, bytes):
-        return value.decode(errors="replace")
-    if isinstance(value, (Timestamp, Duration)):
-        return celtime.text(value)
-    if isinstance(value, TypeOf):
-        return value.name
-    if isinstance(value, list):
-        return "[" + ", ".join(_shown(v) for v in value) + "]"
-    if isinstance(value, CelMap):
-        return "{" + ", ".join(sorted(f"{_shown(k)}: {_shown(v)}" for k, v in value.items())) + "}"
-    raise EvalError(
-        "error during formatting: string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, "
-        "types, durations, and timestamps"
-    )
-
-
 FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "contains": _contains,
     "startsWith": _starts_with,
@@ -293,5 +189,4 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "substring": _substring,
     "trim": _trim,
     "strings.quote": _quote,
-    "format": _format,
 }

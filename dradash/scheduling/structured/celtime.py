@@ -1,4 +1,4 @@
-"""Timestamps and durations of CEL: text, arithmetic and parts, in UTC or at a fixed offset."""
+"""Timestamps and durations of CEL: text, arithmetic and parts, in UTC, at a fixed offset or in a time zone."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
+from dradash.scheduling.structured import celzones
 from dradash.scheduling.structured.celvalues import Duration, EvalError, Timestamp, no_overload
 
 _SECOND: Final = 10**9
@@ -25,7 +26,7 @@ _DURATION_PART: Final = re.compile(r"(\d*)(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)",
 _RFC3339: Final = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+-])(\d\d):(\d\d))", re.ASCII
 )
-_OFFSET: Final = re.compile(r"([+-]?)(\d\d):(\d\d)", re.ASCII)
+_OFFSET: Final = re.compile(r"(([+-]?)\d{1,4}):([+-]?\d{1,4})", re.ASCII)
 _MONTH_DAYS: Final = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _MIN_SECONDS: Final = -62_135_596_800
 _MAX_SECONDS: Final = 253_402_300_799
@@ -143,21 +144,27 @@ def _parts(value: Timestamp, offset: int) -> dict[str, int]:
     }
 
 
-def _offset(zone: str) -> int:
-    if zone in ("", "UTC", "Z"):
-        return 0
+def _offset(value: Timestamp, zone: str) -> int:
+    """Seconds east of UTC at that time: the name of a zone, or hours and minutes (cel-go's timeZone)."""
+    if zone in ("", "UTC", "Local"):
+        return 0  # a scheduler's own zone is UTC
+    if ":" not in zone:
+        east = celzones.seconds_east(zone, value.nanoseconds // _SECOND)
+        if east is None:
+            raise EvalError(f"unknown time zone {zone}")
+        return east
     match = _OFFSET.fullmatch(zone)
     if match is None:
-        raise EvalError(f"unknown time zone {zone}")
-    shift = int(match[2]) * 3600 + int(match[3]) * 60
-    return -shift if match[1] == "-" else shift
+        raise EvalError(f"invalid time zone offset {zone}")
+    minutes = int(match[3])
+    return (int(match[1]) * 60 + (-minutes if match[1].startswith("-") else minutes)) * 60
 
 
 def _getter(part: str, less: int = 0) -> Callable[..., Any]:
     def run(value: Any, zone: str = "") -> int:
         if not isinstance(value, Timestamp):
             raise no_overload()
-        return _parts(value, _offset(zone))[part] - less
+        return _parts(value, _offset(value, zone))[part] - less
 
     return run
 

@@ -67,14 +67,29 @@ class Comprehension(msgspec.Struct, frozen=True):
 Node = Const | Ident | Select | Call | ListOf | MapOf | Comprehension
 
 
+class StaticType(msgspec.Struct, frozen=True):
+    """A type that the checker found: `list` with that of its elements, `map` with those of keys and values, `type` and
+    `optional_type` with one, any other with none."""
+
+    name: str
+    parameters: tuple[StaticType, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(map(str, self.parameters))})" if self.parameters else self.name
+
+
+DYN: Final = StaticType("dyn")
+
+
 class Tree(msgspec.Struct, frozen=True):
-    """`types` has the kind of each node's static type ("bool", "any", "dyn", ...); `offsets` its place in the text."""
+    """`types` has each node's static type; `offsets` its place in the text."""
 
     root: Node
-    types: dict[int, str]
-    element_types: dict[int, str]  # of lists (elements) and maps (values)
-    map_types: dict[int, tuple[str, str]]  # of keys and values
+    types: dict[int, StaticType]
     offsets: dict[int, int]
+
+    def type_of(self, node: Node) -> StaticType:
+        return self.types.get(node.id, DYN)
 
 
 Fields = dict[int, list[Any]]
@@ -97,9 +112,7 @@ def read(wire: bytes) -> Tree:
     offsets = {_int(e, 1): _int(e, 2) for e in map(_fields, source.get(4, []))}
     return Tree(
         _node(_fields(root)),
-        {i: _type_name(t) for i, t in types.items()},
-        {i: _element_type(t) for i, t in types.items() if 6 in t or 7 in t},
-        {i: (_key_type(t), _element_type(t)) for i, t in types.items() if 7 in t},
+        {i: _type(t) for i, t in types.items()},
         offsets,
     )
 
@@ -158,14 +171,23 @@ def _type_name(fields: Fields) -> str:
     return _text(_fields(fields[14][0]), 1) if 14 in fields else "dyn"
 
 
-def _element_type(fields: Fields) -> str:
-    inner = _fields(fields[6][0]).get(1) if 6 in fields else _fields(fields[7][0]).get(2)
-    return _type_name(_fields(inner[0])) if inner else "dyn"
+def _type(fields: Fields) -> StaticType:
+    """list_type (6), map_type (7), type (11) and abstract_type (14) have types inside."""
+    inner: list[bytes | None] = []
+    if 6 in fields:
+        inner = [_part(fields[6][0], 1)]
+    elif 7 in fields:
+        inner = [_part(fields[7][0], 1), _part(fields[7][0], 2)]
+    elif 11 in fields:
+        inner = [fields[11][0]]
+    elif 14 in fields:
+        inner = [*_fields(fields[14][0]).get(2, ())]
+    return StaticType(_type_name(fields), tuple(_type(_fields(i)) if i else DYN for i in inner))
 
 
-def _key_type(fields: Fields) -> str:
-    inner = _fields(fields[7][0]).get(1)
-    return _type_name(_fields(inner[0])) if inner else "dyn"
+def _part(wire: bytes, number: int) -> bytes | None:
+    found = _fields(wire).get(number)
+    return found[0] if found else None
 
 
 def _node(fields: Fields) -> Node:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import msgspec
 
@@ -67,6 +67,8 @@ NONE: Final = Optional(False)
 
 class Opaque(msgspec.Struct, frozen=True):
     """Base of Kubernetes' own types: comparing one with a value of another type is an error when it stands left."""
+
+    type_name: ClassVar[str] = "dyn"
 
 
 def key_of(key: Any) -> tuple[str, Any]:
@@ -155,7 +157,9 @@ _OPAQUE: Final = (Quantity, Version, Opaque)
 
 
 def type_name(value: Any) -> str:
-    return _NAMES.get(type(value)) or f"kubernetes.{type(value).__name__}"
+    if isinstance(value, Opaque):
+        return value.type_name
+    return _NAMES[type(value)]
 
 
 def is_number(value: Any) -> bool:

@@ -18,6 +18,7 @@ from dradash.kinds.deviceclass import DeviceClass
 from dradash.kinds.node import Node
 from dradash.kinds.pod import Container, Pod
 from dradash.kinds.quantity import InvalidQuantity, Quantity
+from dradash.scheduling.rfc3339 import seconds
 from dradash.scheduling.status import Status, unschedulable
 from dradash.scheduling.structured.allocation import Body
 from dradash.scheduling.structured.claimwrites import HeldClaim, held
@@ -32,19 +33,25 @@ Resolver = Mapping[str, str]
 
 
 def class_by_resource(classes: Mapping[str, DeviceClass]) -> dict[str, str]:
-    """DeviceClassMapping: resource name -> class; of several classes the newest, then the first by name."""
+    """updateResourceName2class: resource name -> class; of several classes the newest, then the first by name.
+
+    A class that loses to one that is already there gets not even its own name as a resource. Which is there depends on
+    the order in which the scheduler heard of them; here it is that of the API server's list, by name, as after a start.
+    """
     mapping: dict[str, str] = {}
     for device_class in sorted(classes.values(), key=lambda c: c.name):
         name = device_class.spec.extended_resource_name
         if name:
             known = classes.get(mapping.get(name, ""))
-            if known is None or _created(device_class) > _created(known):
-                mapping[name] = device_class.name
-    return mapping | {_CLASS_PREFIX + name: name for name in classes}
+            if known is not None and _created(device_class) <= _created(known):
+                continue
+            mapping[name] = device_class.name
+        mapping[_CLASS_PREFIX + device_class.name] = device_class.name
+    return mapping
 
 
-def _created(device_class: DeviceClass) -> str:
-    return device_class.metadata.creation_timestamp or ""
+def _created(device_class: DeviceClass) -> float:
+    return seconds(device_class.metadata.creation_timestamp)
 
 
 def is_extended_resource(name: str) -> bool:
@@ -159,7 +166,7 @@ def filter_node(state: CycleState, node: Node) -> NodeClaim:
     special = state.extended_claim
     if special is None:
         return NodeClaim()
-    if special.claim.spec.devices.requests:
+    if has_requests(special):
         # Left over from an earlier attempt: PostFilter deletes it.
         return NodeClaim(unschedulable("cannot schedule extended resource claim"))
     resolver = class_by_resource(state.listed.classes)
@@ -180,6 +187,11 @@ def filter_node(state: CycleState, node: Node) -> NodeClaim:
     requests, mappings = _requests_and_mappings(state.pod, by_dra, resolver)
     raw = {**special.raw, "spec": {"devices": {"requests": requests or None}}}
     return NodeClaim(None, HeldClaim(raw, _with_requests(raw)), tuple(mappings))
+
+
+def has_requests(special: HeldClaim) -> bool:
+    """Whether Go's slice of requests is not nil: an empty list is something else than none."""
+    return special.raw.get("spec", {}).get("devices", {}).get("requests") is not None
 
 
 def _with_requests(raw: Body) -> ResourceClaim:

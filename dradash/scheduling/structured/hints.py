@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from dradash.kinds.deviceclaim import ResourceClaim
 from dradash.kinds.pod import Pod
+from dradash.scheduling.structured.claimequality import is_same_status
 from dradash.scheduling.structured.claims import pod_claims
 from dradash.scheduling.structured.claimwrites import HeldClaim
 
@@ -36,7 +37,7 @@ def claim_hint(pod: Pod, claims: Mapping[str, HeldClaim], old: ResourceClaim | N
         return Hint.QUEUE  # devices became free, whoever had them
     if all(held.claim.uid != new.uid for held in lookup.found):
         return Hint.SKIP
-    return Hint.QUEUE if old is None or old.status != new.status else Hint.SKIP
+    return Hint.SKIP if old is not None and is_same_status(old.status, new.status) else Hint.QUEUE
 
 
 def pod_hint(pod: Pod, claims: Mapping[str, HeldClaim], new: Pod) -> Hint:
