@@ -27,7 +27,7 @@ ABOUT_CLASSES: Final = frozenset(
 
 
 def concerns(finding: Finding, pod: Pod, verdict: Verdict, cluster: Cluster) -> bool:
-    """About the pod, its negotiation, one of its claims or its kubelet; or about what is wrong with a class of theirs."""
+    """About the pod, its negotiation, a claim of it or its kubelet; or about what is wrong with a class of theirs."""
     namespace = verdict.pod.partition("/")[0]
     claims = {f"{namespace}/{c.claim}" for c in verdict.claims if c.claim}
     for ref in finding.objects:
