@@ -170,7 +170,7 @@ def test_the_nearest_of_more_nodes_than_a_report_looks_at_is_found_too() -> None
 def test_what_a_part_of_the_nodes_has_is_not_told_of_the_cluster() -> None:
     slices = [several(f"m{i}", 1, node=f"node-{i}") for i in range(6)]
     mover = moves(cluster(*slices, requests=wants("m9"), nodes=6))
-    has = "of the devices of 4 of 6 nodes, this cluster has m0 (1), m1 (1), m2 (1), m3 (1)"
+    has = "a part of this cluster (4 of 6 nodes) has m0 (1), m1 (1), m2 (1), m3 (1)"
     assert mover.what == f'change what is asked for: selector wants model == "m9"; {has}'
 
 
@@ -192,6 +192,31 @@ def test_several_changes_are_not_told_where_one_is_enough() -> None:
     found = report(cluster(slices, holder("b", "c", "d"), requests=[request(count=2)], nodes=1))
     assert not [h for h in found.hints if h.kind == "several"]  # one change is enough
     assert found.hints[0].sentence == "free 2 of b, c, d on node-0 (held by pod team/user)"
+
+
+def test_a_part_of_a_class_that_takes_enough_is_not_what_to_change() -> None:
+    own = device_class(f'device.driver == "{DRIVER}"')
+    nic = pool(device("eth0"), name="nic", suffix="n")
+    nic["spec"]["driver"] = "nic.example.com"
+    slices = pool(device("a", taints=[TAINT]), device("b"), device("c"))
+    of = cluster(own, nic, slices, holder("b", "c", pod=""), requests=wants("a100", 4), nodes=1)
+    assert [h.sentence for h in report(of).hints if h.sentence.startswith("class ")] == [
+        f'class gpu wants device.driver == "{DRIVER}"; this cluster has nic.example.com (1), and these that it takes: '
+        f"{DRIVER} (2: allocated), {DRIVER} (1: taint broken:NoSchedule)"
+    ]
+    enough = cluster(own, nic, slices, holder("b", "c", pod=""), requests=wants("h100", 3), nodes=1)
+    assert not [h.sentence for h in report(enough).hints if h.sentence.startswith("class ")]
+
+
+def test_a_class_that_only_an_alternative_names_and_that_is_missing_is_told_first() -> None:
+    asks = [
+        {"name": n, "deviceClassName": c, "allocationMode": "ExactCount", "count": 1}
+        for n, c in (("a", "gpu"), ("b", "nope"))
+    ]
+    of = cluster(pool(device("a")), holder("a"), requests=[{"name": "r", "firstAvailable": asks}], nodes=1)
+    first = report(of).hints[0]
+    assert (first.kind, first.sentence, first.request) == ("class", "class nope is missing", "r/b")
+    assert moves(of).names == ("nope",)
 
 
 # --- the glance and the look agree -----------------------------------------------------------------------------------

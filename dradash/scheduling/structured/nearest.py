@@ -11,12 +11,14 @@ from msgspec.structs import replace
 
 from dradash.scheduling.status import Status
 from dradash.scheduling.structured.advised import Hint
+from dradash.scheduling.structured.allocator import object_name
 from dradash.scheduling.structured.claimsize import oversized
 from dradash.scheduling.structured.fates import Stage
 from dradash.scheduling.structured.funnel import Holders, RequestFunnel
 from dradash.scheduling.structured.jointly import Jointly
 from dradash.scheduling.structured.looks import ADVISED, Budget
 from dradash.scheduling.structured.nodefunnel import NodeFunnel
+from dradash.scheduling.structured.requests import requests_of
 from dradash.scheduling.structured.selectorwants import besides, wants
 from dradash.scheduling.structured.sight import Sight
 from dradash.scheduling.structured.smallestchange import Advice, PodsOf
@@ -47,7 +49,7 @@ class Looks(NamedTuple):
     @property
     def where(self) -> str:
         seen = sum(one.nodes for one in self.looked)
-        return "this cluster" if seen == self.of else f"of the devices of {seen} of {self.of} nodes, this cluster"
+        return "this cluster" if seen == self.of else f"a part of this cluster ({seen} of {self.of} nodes)"
 
 
 def distance(one: Looked) -> tuple[bool, bool, bool, int, int, int, str]:
@@ -75,7 +77,8 @@ class Advisers:
         told = [o.funnel for o in nearest if o.funnel.short() or not (o.funnel.left_out or o.status.message == CUT)]
         found: dict[tuple[str, str, str], Hint] = {}
         helps = False
-        for hint in self._advised(told, work, everywhere=bool(looks.of)):
+        missing = self._missing(nearest[0].funnel) if nearest else []
+        for hint in (*missing, *self._advised(told, work, everywhere=bool(looks.of))):
             helps |= hint.verified
             if helps and hint.kind == "pool" and not hint.verified:
                 continue  # its devices are not those that are wanted
@@ -85,6 +88,24 @@ class Advisers:
                 break
         return tuple(found.values())
 
+    def _missing(self, funnel: NodeFunnel) -> list[Hint]:
+        """Classes that some request or alternative names: without one of them PreFilter refuses the pod."""
+        return [
+            Hint(
+                kind="class",
+                sentence=f"class {asked.class_name} is missing",
+                claim=object_name(claim),
+                request=asked.full_name,
+                node=funnel.node.name,
+                verified=False,
+                names=(asked.class_name,),
+            )
+            for claim in funnel.claims
+            for request in claim.spec.devices.requests
+            for asked in requests_of(request)
+            if asked.class_name not in self._trials.classes and asked.class_name not in self._unread
+        ]
+
     def _advised(self, told: list[NodeFunnel], work: Budget, *, everywhere: bool) -> list[Hint]:
         advice = Advice(self._trials, self._holders, self._pods_of, work, everywhere=everywhere, unread=self._unread)
         jointly = Jointly(self._trials, self._holders, self._pods_of, everywhere=everywhere)
@@ -93,8 +114,21 @@ class Advisers:
             single = [*jointly.invalid_pools(funnel), *advice.on(funnel)]
             if not any(h.verified for h in single):
                 single = [*jointly.several(funnel), *single]
-            found += [(_rank(h, is_hopeless=funnel.is_hopeless), h) for h in single]
+            useful = (h for h in single if not _is_idle(h, funnel))
+            found += [(_rank(h, is_hopeless=funnel.is_hopeless), h) for h in useful]
         return [hint for _, hint in sorted(found, key=lambda one: one[0])]
+
+
+def _is_idle(hint: Hint, funnel: NodeFunnel) -> bool:
+    """A part of a class's selector that is not what keeps the devices back: the class takes enough of them."""
+    if hint.verified or hint.kind != "selector" or not hint.sentence.startswith("class "):
+        return False
+    return any(
+        course.request.full_name == hint.request
+        and object_name(funnel.claims[place]) == hint.claim
+        and sum(f.lost not in (Stage.POOL, Stage.CLASS) for f in course.fates) >= max(1, course.needed)
+        for place, course in funnel.short()
+    )
 
 
 def _rank(hint: Hint, *, is_hopeless: bool) -> tuple[bool, bool]:
