@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Final
 
 import msgspec
 
 from dradash.kinds.defaults import with_defaults
+from dradash.kinds.deviceclaim import ResourceClaimTemplate
 from dradash.kinds.pod import Pod
-from dradash.kinds.registry import KINDS
+from dradash.kinds.registry import KINDS, STRUCTURED
 from dradash.offline.documents import Listed
 from dradash.scheduling.claimname import claim_name
 from dradash.scheduling.cluster import Cluster
@@ -21,6 +22,8 @@ from dradash.scheduling.structured.extended import is_backed, pod_requests
 
 _BY_NAME: Final = {(k.group, k.kind): k for k in KINDS.values()} | {("events.k8s.io", "Event"): KINDS["events"]}
 _DRA: Final = "resource.k8s.io"
+_OLDER: Final = ("resourceclasses", "podschedulingcontexts")
+_NEWER: Final = ("deviceclasses", "resourceslices")
 _SINGULAR: Final = {k.plural: k.kind for k in KINDS.values()}
 
 # What a verdict on claims that are not allocated rests on besides the claims: kind -> what cannot be decided without.
@@ -50,6 +53,7 @@ class Dump:
     def __init__(self) -> None:
         self.cluster = Cluster()
         self.known: set[str] = set()  # plurals of kinds of which there is an object, or an empty list
+        self.versions: dict[str, str] = {}  # of kinds with structured parameters, the newest that an object has
         self.foreign: Counter[str] = Counter()  # "resource.k8s.io/v1alpha3 ResourceClaim": not judged by this version
         self.other: Counter[str] = Counter()  # kinds that decide nothing here
         self.broken: list[str] = []  # files that held objects which nobody could read
@@ -91,10 +95,28 @@ class Dump:
         old = self.cluster.raw[plural].get(key)
         if old is not None and _version_of(json.loads(old)) > _version_of(obj):
             return
+        self._serves(plural, version.rpartition("/")[2])
         obj = with_defaults(_without_managed_fields(obj))  # it may be a manifest, which no API server has seen
         self.cluster.put(plural, key, json.dumps(obj).encode())  # also lone surrogates
         if error := self.cluster.malformed[plural].get(key):
             self.notes.append(f"{where}: {kind} {key} cannot be read: {error}")
+
+    def _serves(self, plural: str, version: str) -> None:
+        known = self.versions.get(plural, version)
+        if version in STRUCTURED and KINDS[plural].group == _DRA:
+            self.versions[plural] = min(version, known, key=STRUCTURED.index)
+
+    @property
+    def foregone(self) -> Collection[str]:
+        """Kinds of the generation that nothing in the input is of: it would not be gathered where it is not served."""
+        cluster = self.cluster
+        newer = any(isinstance(t, ResourceClaimTemplate) for t in cluster.templates.values())
+        older = any(not isinstance(t, ResourceClaimTemplate) for t in cluster.templates.values())
+        newer = newer or bool(cluster.device_claims) or not self.known.isdisjoint(_NEWER)
+        older = older or bool(cluster.claims) or not self.known.isdisjoint(_OLDER)
+        if newer == older:
+            return ()
+        return _OLDER if newer else _NEWER
 
     def pods(self) -> list[Pod]:
         """Those that use claims, or get devices for an extended resource, by key."""

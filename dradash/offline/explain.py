@@ -10,6 +10,7 @@ import msgspec
 
 from dradash.kinds.claim import ResourceClaim
 from dradash.kinds.pod import Pod
+from dradash.offline.concerns import concerns
 from dradash.offline.dump import Dump, Missing, judged_versions
 from dradash.scheduling.agreement import agreement, last_words
 from dradash.scheduling.claimname import claim_name
@@ -141,10 +142,12 @@ class Explainer:
     def findings(self) -> list[Finding]:
         if self._findings is None:
             dump = self._dump
-            sync = {kind: _Known() for kind in dump.known}
+            sync = {kind: _Known(version=dump.versions.get(kind, "")) for kind in dump.known}
+            sync |= {kind: _Known("notServed") for kind in dump.foregone}
             verdicts = {p.key: evaluate(p, dump.cluster, 0, now=dump.now).verdict for p in dump.pods()}
             exam = Exam(dump.cluster, verdicts, sync, {}, Observed(), dump.now, Thresholds())
-            self._findings = diagnose(exam)
+            # A dump shows a version that is served, not that no newer one is.
+            self._findings = [f for f in diagnose(exam) if f.code != "version-beta"]
         return self._findings
 
     def _explain(self, pod: Pod, node: str) -> Explanation:
@@ -174,7 +177,7 @@ class Explainer:
             steps=_steps(verdict) if decided else (),
             negotiation=_talk(pod, dump.cluster, dump.now),
             agreement=agreement(words, verdict, None) if decided and verdict.steps else NO_AGREEMENT,
-            findings=tuple(_finding(f) for f in self.findings() if _concerns(f, verdict)),
+            findings=tuple(_finding(f) for f in self.findings() if concerns(f, pod, verdict, dump.cluster)),
             missing=tuple(m.what for m in lacks),
             notes=_notes(dump, verdict),
             asked_node=_one(node, evaluation, dump.cluster) if node and decided else None,
@@ -235,21 +238,6 @@ def _talk(pod: Pod, cluster: Cluster, now: float) -> Talk | None:
         awaited=tuple(Move(a.actor, a.claim, a.what) for a in found.awaited),
         warnings=tuple(one.text for one in broken(context, pod, claims, drivers=drivers, now=now)),
     )
-
-
-def _concerns(finding: Finding, verdict: Verdict) -> bool:
-    """About the pod, its negotiation or one of its claims, classes and drivers."""
-    namespace = verdict.pod.partition("/")[0]
-    claims = {f"{namespace}/{c.claim}" for c in verdict.claims if c.claim}
-    classes = {name for c in verdict.claims for name in c.resource_class.split(", ")}
-    for ref in finding.objects:
-        if ref.kind in ("pods", "podschedulingcontexts") and ref.key == verdict.pod:
-            return True
-        if ref.kind == "resourceclaims" and ref.key in claims:
-            return True
-        if ref.kind in ("resourceclasses", "deviceclasses") and ref.key in classes:
-            return True
-    return False
 
 
 def _finding(finding: Finding) -> FindingSaid:

@@ -121,6 +121,7 @@ DEVICE_HINTS: Final[Rows] = (
     ("class", "The DeviceClass does not exist.", "Create it, or correct its name in the claim."),
     ("pool", "Devices of a pool that is not complete or not valid would do.", "The driver must correct its slices."),
     ("free", "Devices that others hold would do.", "End or move the pods that the sentence names."),
+    ("several", "Only several such changes together would do.", "See to all of what the sentence names."),
     (
         "capacity",
         "No such device ever gives the amount of capacity that is asked for.",

@@ -16,7 +16,9 @@ from dradash.scheduling.doctor.diagnose import diagnose
 from dradash.scheduling.doctor.exam import Exam, Observed
 from dradash.scheduling.doctor.thresholds import Thresholds
 from dradash.scheduling.evaluate import MIXED, evaluate
-from dradash.scheduling.verdict import Outcome
+from dradash.scheduling.structured.devicereport import device_report
+from dradash.scheduling.structured.fates import Stage
+from dradash.scheduling.verdict import ActsNext, Outcome
 from dradash.sim.lifecycle import ADMIN_ACCESS
 from dradash.sim.scenarios.devicerequests import ADMINS, FORMER_ADMINS
 from dradash.sim.scenarios.structured import DRIVER
@@ -42,10 +44,26 @@ def of_type(pod: dict[str, Any] | None, type_: str) -> dict[str, Any]:
     return next((c for c in conditions if c["type"] == type_), {})
 
 
+def held_still(world: World) -> Cluster:
+    kinds = [kind for kind in simworld.ALL if kind in world.server.resources]
+    return build.cluster(*(o for kind in kinds for o in world.server.list(kind)))
+
+
+def explained(world: World, pod: str) -> tuple[ActsNext, list[str], list[str]]:
+    """Who must act; of the pod's only request what pools lose, with the number of devices; what is advised."""
+    cluster, now = held_still(world), time.time()
+    report = device_report(cluster.pods[pod], cluster, now)
+    assert report is not None
+    lost = [
+        f"{loss.count}: {loss.why}" for s in report.requests[0].stages if s.stage == Stage.POOL for loss in s.losses
+    ]
+    advised = [hint.sentence for hint in report.hints]
+    return evaluate(cluster.pods[pod], cluster, 0, now=now).verdict.acts_next, lost, advised
+
+
 def findings(world: World) -> dict[str, str]:
     """What the doctor finds an hour later: code -> sentence."""
-    kinds = [kind for kind in simworld.ALL if kind in world.server.resources]
-    cluster = build.cluster(*(o for kind in kinds for o in world.server.list(kind)))
+    cluster = held_still(world)
     sync = {kind: SyncState(kind, "synced") for kind in simworld.ALL}
     exam = Exam(cluster, {}, sync, {}, Observed(), time.time() + 3600.0, Thresholds())
     return {finding.code: finding.sentence for finding in diagnose(exam)}
@@ -143,6 +161,11 @@ def test_an_incomplete_pool_gives_nothing() -> None:
     with simworld.scenario("structured-incomplete-pool") as world:
         assert world.until_bound("team-a/runs") in ("node-0", "node-1")
         world.until_said("team-a/waits", "cannot allocate all claims")
+        mover, lost, advised = explained(world, "team-a/waits")
+        why = "pool node-{} is incomplete: 1 of 2 slices of generation 1"
+        assert lost == [f"4: {why.format(2)}", f"4: {why.format(3)}"]
+        assert (mover.who, mover.what) == ("driver", f"publish all slices: {why.format(2)}")
+        assert advised[0] == why.format(2)
         assert not differences(world)
 
 
@@ -330,6 +353,11 @@ def test_a_pool_that_contradicts_itself_and_one_that_is_not_all_there_give_nothi
         assert world.until_bound("team-a/runs") in ("node-0", "node-1")
         said = world.until_said("team-a/waits", "1 invalid resource pools were encountered")
         assert "5 cannot allocate all claims" in said
+        mover, lost, advised = explained(world, "team-a/waits")
+        invalid = "pool node-2 is invalid: duplicate device name gpu-0"
+        assert lost == [f"5: {invalid}", "1: pool node-3 is incomplete: 1 of 2 slices of generation 2"]
+        assert (mover.who, mover.what) == ("driver", f"correct the slices: {invalid}")
+        assert advised[0] == invalid
         found = findings(world)
         assert f"{DRIVER}/node-2 is invalid (duplicate device name gpu-0)" in found["pool-invalid"]
         assert f"{DRIVER}/node-3 has 1 of 2 slices of generation 2" in found["pool-incomplete"]

@@ -92,6 +92,23 @@ def test_a_bad_pool_blocks_no_pod_that_fits_elsewhere_or_has_its_devices() -> No
     assert "pending" not in only("pool-incomplete", INCOMPLETE, elsewhere, CLASS, POD, has, *nodes).sentence
 
 
+def test_a_bad_pool_blocks_no_pod_that_may_not_run_where_its_devices_are() -> None:
+    there, elsewhere = (build.pod(n, claims={"gpu": "c"}, spec={"nodeSelector": {"zone": n}}) for n in ("a", "b"))
+    nodes = (build.node("node-0", labels={"zone": "a"}), build.node("node-1", labels={"zone": "b"}))
+    finding = only("pool-incomplete", INCOMPLETE, CLASS, there, elsewhere, wanting(), *nodes)
+    assert finding.sentence.endswith("It keeps back what 1 pending pod could use: default/a.")
+    everywhere = make.resource_slice(GPU, count=2, node="", allNodes=True)
+    finding = only("pool-incomplete", everywhere, CLASS, there, elsewhere, wanting(), *nodes)
+    assert finding.sentence.endswith("2 pending pods could use: default/a, default/b.")
+    zone = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["b"]}]}
+    chosen = make.resource_slice(GPU, count=2, node="", nodeSelector={"nodeSelectorTerms": [zone]})
+    finding = only("pool-incomplete", chosen, CLASS, there, elsewhere, wanting(), *nodes)
+    assert finding.sentence.endswith("1 pending pod could use: default/b.")
+    unread = SYNCED | {"nodes": SyncState("nodes", "forbidden")}
+    finding = only("pool-incomplete", INCOMPLETE, CLASS, there, elsewhere, wanting(), *nodes, sync=unread)
+    assert "pending" not in finding.sentence
+
+
 def test_a_pod_that_wants_an_extended_resource_is_blocked_by_the_pool_of_its_class() -> None:
     backed = make.device_class("gpu", f'device.driver == "{make.DRIVER}"', **EXTENDED)
     container = {"name": "c", "resources": {"requests": {"example.com/gpu": "1"}}}

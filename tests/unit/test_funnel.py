@@ -14,8 +14,9 @@ from dradash.scheduling.evaluate import evaluate
 from dradash.scheduling.structured import allocator
 from dradash.scheduling.structured.advised import Hint
 from dradash.scheduling.structured.conjuncts import conjuncts, short
-from dradash.scheduling.structured.devicereport import CUT, DeviceReport, device_report
+from dradash.scheduling.structured.devicereport import DeviceReport, device_report
 from dradash.scheduling.structured.funnel import NAMED, FunnelStage, Loss
+from dradash.scheduling.structured.nearest import CUT
 from dradash.scheduling.structured.plugin import TIMED_OUT
 from dradash.scheduling.verdict import ActsNext, Outcome
 from tests import build
@@ -800,10 +801,12 @@ def test_of_nodes_that_lack_as_many_the_one_whose_devices_get_further_is_the_nea
     assert sentences(found)[0] == "tolerate taint broken:NoSchedule (a on node-1)"
 
 
-def test_where_no_change_that_was_tried_helps_none_is_proposed() -> None:
-    taint = {"key": "broken", "effect": "NoExecute"}
-    mover = moves(cluster(pool(device("a", taints=[taint]), device("b")), holder("b"), requests=[request(count=2)]))
-    assert (mover.who, mover.names) == ("admin", ())
+def test_where_no_change_that_was_tried_helps_it_is_said_to_be_not_enough() -> None:
+    sees = pool(device("a"), device("b"), name="p", slices=2)
+    mover = moves(cluster(sees, requests=[request(count=1, selectors=selectors(model("h100")))]))
+    why = "pool p is incomplete: 1 of 2 slices of generation 1"
+    assert (mover.who, mover.names) == ("driver", (DRIVER,))
+    assert mover.what == f"publish all slices: {why}, which alone is not enough"
 
 
 # --- property --------------------------------------------------------------------------------------------------------

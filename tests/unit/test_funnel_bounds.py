@@ -13,9 +13,10 @@ from dradash.cli.style import Style
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.structured import looks, nodefunnel
 from dradash.scheduling.structured.allocator import Allocator
-from dradash.scheduling.structured.devicereport import CUT, DeviceReport, device_report
+from dradash.scheduling.structured.devicereport import DeviceReport, device_report
 from dradash.scheduling.structured.effort import Effort
 from dradash.scheduling.structured.fates import Judge
+from dradash.scheduling.structured.nearest import CUT
 from dradash.web.presenters import poddevices
 from dradash.web.presenters.query import Query
 from tests import build

@@ -370,6 +370,10 @@ def test_the_schedulers_own_words_are_compared() -> None:
     assert found.agreement.said == words
 
 
+def codes(found: Explanation) -> set[str]:
+    return {f.id.partition(".")[0] for f in found.findings}
+
+
 # --- structured parameters -------------------------------------------------------------------------------------------
 
 DEVICES = (
@@ -407,6 +411,64 @@ def test_structured_parameters_are_judged_in_every_version(version: str) -> None
     assert (found.outcome, found.decided, found.nodes_fit) == ("Schedulable", True, 2)
     assert found.missing == ("no Event in the input: what the scheduler said is only in the pod's condition",)
     assert found.notes == ()
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta1"])
+def test_a_missing_class_is_found_where_the_input_has_one_generation_only(version: str) -> None:
+    other = devices.device_class("other")
+    objects = [other if o["kind"] == "DeviceClass" else o for o in in_version(version)]
+    late = build.node("late")
+    late["status"] = {"conditions": [{"type": "Ready", "lastHeartbeatTime": "2026-11-30T05:00:00Z"}]}
+    found = explained(*objects, late)
+    assert [f.sentence for f in found.findings] == ["DeviceClass gpu does not exist; 1 claim names it."]
+    assert "class-missing" not in codes(explained(*objects, late, build.claim("old", "ml")))  # of what was not gathered
+
+
+def test_a_missing_class_of_the_older_generation_is_found_too() -> None:
+    late = build.node("late")
+    late["status"] = {"conditions": [{"type": "Ready", "lastHeartbeatTime": "2026-11-30T05:00:00Z"}]}
+    found = explained(*(o for o in WAITING if o["kind"] != "ResourceClass"), build.resource_class("other"), late)
+    assert "class-missing" in codes(found)
+
+
+def test_a_kubelet_older_than_the_versions_of_the_objects_allow_is_found_on_the_pods_node() -> None:
+    old = build.node("node-1")
+    old["status"] = {"nodeInfo": {"kubeletVersion": "v1.30.4"}}
+    bound = TRAIN | {"spec": TRAIN["spec"] | {"nodeName": "node-1"}}
+    others = [o for o in DEVICES if o["metadata"]["name"] not in ("train", "node-1")]
+    found = explained(*others, old, bound)
+    (finding,) = [f for f in found.findings if f.id.startswith("kubelet-too-old.")]
+    assert finding.sentence.startswith("The kubelet of 1 node is of Kubernetes 1.30; it does not know")
+    elsewhere = TRAIN | {"spec": TRAIN["spec"] | {"nodeName": "node-0"}}
+    assert "kubelet-too-old" not in codes(explained(*others, old, elsewhere))
+
+
+def test_findings_on_other_claims_of_the_same_class_do_not_concern_the_pod() -> None:
+    nothing = devices.claim("none", "ml", devices.request(selectors=["false"]))
+    other = build.pod("other", "ml", claims={"gpu": "none"})
+    late = build.node("late")
+    late["status"] = {"conditions": [{"type": "Ready", "lastHeartbeatTime": "2026-11-30T05:00:00Z"}]}
+    objects = (*DEVICES, nothing, other, late)
+    assert codes(explained(*objects)) == {"fits-not-retried"}
+    assert codes(explained(*objects, pod="ml/other")) == {"request-matches-no-device"}
+
+
+def test_what_is_wrong_with_a_class_concerns_those_who_ask_for_it() -> None:
+    wrong = [o for o in DEVICES if o["kind"] != "DeviceClass"]
+    found = explained(*wrong, devices.device_class("gpu", "device.nothing"))
+    assert "selector-fails" in codes(found)
+
+
+def test_a_resource_that_is_offered_twice_concerns_those_who_ask_for_it_by_its_name() -> None:
+    offers = build.node("node-0")
+    offers["status"] = {"capacity": {"example.com/gpu": "1"}}
+    backed = devices.device_class("gpu", extendedResourceName="example.com/gpu")
+    container = {"name": "c", "resources": {"requests": {"example.com/gpu": "1"}}}
+    plain = build.pod("plain", "ml", spec={"containers": [container]})
+    others = [o for o in DEVICES if o["kind"] != "DeviceClass" and o["metadata"]["name"] != "node-0"]
+    objects = (*others, offers, backed, plain)
+    assert "extended-resource-twice" in codes(explained(*objects, pod="ml/plain"))
+    assert "extended-resource-twice" not in codes(explained(*objects))
 
 
 def test_devices_that_other_claims_hold_are_not_free() -> None:

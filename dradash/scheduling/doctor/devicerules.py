@@ -39,7 +39,8 @@ DEVICE_RULES: Final = (
         "Pool of devices is incomplete",
         _WARNING,
         "Slices of a pool's newest generation are missing. The scheduler allocates none of its devices until all are "
-        "there. The pods named are those that no node takes and that selectors would let have a device of the pool.",
+        "there. The pods named are those that no node takes, and that selectors would let have a device of the pool on "
+        "a node where they may run.",
         "Look at the driver's log on the nodes of the pool: it publishes the slices. Delete slices of a driver that is "
         "gone.",
         "missing",
@@ -50,8 +51,8 @@ DEVICE_RULES: Final = (
         "Pool of devices is invalid",
         _ERROR,
         "The slices of a pool contradict each other: a name is there twice, or a device takes of counters that there "
-        "are not. The scheduler allocates none of its devices. The pods named are those that no node takes and that "
-        "selectors would let have a device of the pool.",
+        "are not. The scheduler allocates none of its devices. The pods named are those that no node takes, and that "
+        "selectors would let have a device of the pool on a node where they may run.",
         "It is a fault of the driver that publishes the slices.",
         "",
         ("resourceslices",),

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
+from dradash.scheduling import nodechecks
 from dradash.scheduling.doctor.demand import expressions, pods_wanting, refused_chains
 from dradash.scheduling.doctor.exam import Exam, count, created, identity
 from dradash.scheduling.doctor.finding import POOLS, Finding, Ref
 from dradash.scheduling.doctor.publishing import drivers_named
+from dradash.scheduling.doctor.reach import nodes_in, of_pool
 from dradash.scheduling.structured import ledger, matching
 from dradash.scheduling.structured.anymatch import Budget, Chain, Look, Reads, anywhere, looks_in
-from dradash.scheduling.structured.inventory import Inventory
 from dradash.scheduling.structured.ledger import PoolState
 
 SLICES: Final = "resourceslices"
 ASKED: Final = 100_000  # devices at one look, for pods that bad pools block
 NAMED: Final = 3  # pods that a sentence names
+_RESTS_ON: Final = ("pods", "nodes", "resourceclaims", "deviceclasses")  # whom a pool blocks
 LINKED: Final = 20  # pods that a finding leads to: there may be thousands of pools and of pods
 
 
@@ -34,23 +36,28 @@ def _pools(exam: Exam) -> Iterator[Finding]:
     bad = [s for s in ledger.pool_states(exam.cluster.inventory) if s.state != ledger.USABLE]
     if not bad:
         return
-    chains = refused_chains(exam) if exam.readable.issuperset(("pods", "resourceclaims", "deviceclasses")) else {}
-    blocked = _Blocked(exam.cluster.inventory, chains)
+    chains = refused_chains(exam) if exam.readable.issuperset(_RESTS_ON) else {}
+    blocked = _Blocked(exam, chains)
     for state in bad:
         yield from _pool(exam, state, blocked.by(state))
 
 
 class _Blocked:
-    """Pods that wait and could be given devices of a pool, as far as selectors go. Pools alike block the same."""
+    """Pods that wait and could be given devices of a pool, as far as selectors, also of nodes, and node taints go.
 
-    def __init__(self, inventory: Inventory, chains: dict[Chain, list[str]]) -> None:
+    Pools with devices that look the same block the same pods, but for the nodes that they reach.
+    """
+
+    def __init__(self, exam: Exam, chains: dict[Chain, list[str]]) -> None:
+        self._exam, inventory = exam, exam.cluster.inventory
         self._inventory, self._budget = inventory, Budget(ASKED)
         self._wanted: dict[Reads, list[tuple[frozenset[Look], list[str]]]] = {}
         for chain, pods in chains.items():
             answer = anywhere(inventory, chain, self._budget)
             if answer is not None and answer.matched:
                 self._wanted.setdefault(answer.reads, []).append((answer.matched, pods))
-        self._known: dict[tuple[frozenset[Look], ...], list[str]] = {}
+        self._known: dict[tuple[frozenset[Look], ...], dict[int, list[str]]] = {}
+        self._nodes: dict[str, int] = {}  # those where a pod may run
 
     def by(self, state: PoolState) -> list[str]:
         """Their keys, sorted."""
@@ -62,8 +69,23 @@ class _Blocked:
                 for matched, pods in wanted:
                     if not matched.isdisjoint(there):
                         found.update(pods)
-            self._known[looks] = sorted(found)
-        return self._known[looks]
+            self._known[looks] = self._by_nodes(found)
+        reached = nodes_in(of_pool(self._inventory, state), self._exam.cluster.nodes)
+        return sorted(pod for nodes, pods in self._known[looks].items() if nodes & reached for pod in pods)
+
+    def _by_nodes(self, pods: Iterable[str]) -> dict[int, list[str]]:
+        """By the nodes where they may run; there are few such sets."""
+        found: dict[int, list[str]] = {}
+        for pod in pods:
+            found.setdefault(self._nodes_of(pod), []).append(pod)
+        return found
+
+    def _nodes_of(self, pod: str) -> int:
+        if pod not in self._nodes:
+            of, nodes = self._exam.cluster.pods[pod], self._exam.cluster.nodes
+            _, shown = nodechecks.pre_filter(of, nodes)
+            _, self._nodes[pod] = nodechecks.check_nodes(of, nodes, shown)
+        return self._nodes[pod]
 
 
 def _pool(exam: Exam, state: PoolState, blocked: list[str]) -> Iterator[Finding]:

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from dradash.kinds import quantity as quantities
 from dradash.kinds.node import Node
 from dradash.kinds.quantity import InvalidQuantity
-from dradash.kinds.resourceslice import Device, ResourceSliceSpec
-from dradash.kinds.selectors import NodeSelector
 from dradash.scheduling.doctor.demand import expressions
 from dradash.scheduling.doctor.exam import Exam, count, created
 from dradash.scheduling.doctor.finding import Finding, Ref
-from dradash.scheduling.structured import ledger, matching
-from dradash.scheduling.structured.anymatch import Chain
-from dradash.scheduling.structured.devices import AllocationError
-from dradash.scheduling.structured.inventory import Inventory
-from dradash.scheduling.structured.ledger import PoolState
-from dradash.scheduling.structured.pools import node_matches
+from dradash.scheduling.doctor.reach import Reach, has_node, of_pool, together
+from dradash.scheduling.structured import ledger
 
 
 def check(exam: Exam) -> Iterator[Finding]:
@@ -60,51 +53,14 @@ def _offers(node: Node, resource: str) -> bool:
         return False
 
 
-class _Reach(NamedTuple):
-    """The nodes that devices of a class can be used from: by name, all, and those that a selector chooses."""
-
-    nodes: frozenset[str]
-    all_nodes: bool
-    selectors: frozenset[NodeSelector]
-
-
 def _has_devices(exam: Exam, name: str, node: Node) -> bool:
     reach = exam.once.get(f"reach {name}")
     if reach is None:
         reach = exam.once[f"reach {name}"] = _reach(exam, name)
-    return reach.all_nodes or node.name in reach.nodes or any(_chooses(s, node) for s in reach.selectors)
+    return has_node(reach, node)
 
 
-def _chooses(selector: NodeSelector, node: Node) -> bool:
-    try:
-        return node_matches(node, None, None, selector)
-    except AllocationError:
-        return False  # no node gets a device by it
-
-
-def _reach(exam: Exam, name: str) -> _Reach:
+def _reach(exam: Exam, name: str) -> Reach:
     inventory = exam.cluster.inventory
     chain = expressions(exam.cluster.device_classes[name].spec.selectors)
-    pools = [_of_pool(inventory, state, chain) for state in ledger.pool_states(inventory)]
-    return _Reach(
-        frozenset[str]().union(*(p.nodes for p in pools)),
-        any(p.all_nodes for p in pools),
-        frozenset[NodeSelector]().union(*(p.selectors for p in pools)),
-    )
-
-
-def _of_pool(inventory: Inventory, state: PoolState, chain: Chain) -> _Reach:
-    memo = inventory.of_pool.setdefault(state.id, {})
-    known: _Reach | None = memo.get(("reach", chain))
-    if known is None:
-        places: list[Device | ResourceSliceSpec] = [
-            one.device if one.slice.spec.per_device_node_selection else one.slice.spec
-            for one in ledger.published_in(inventory, state)
-            if matching.match(one, chain).matches
-        ]
-        known = memo["reach", chain] = _Reach(
-            frozenset(place.node_name for place in places if place.node_name),
-            any(place.all_nodes for place in places),
-            frozenset(place.node_selector for place in places if place.node_selector is not None),
-        )
-    return known
+    return together(of_pool(inventory, state, chain) for state in ledger.pool_states(inventory))

@@ -7,14 +7,16 @@ from typing import Final
 
 from dradash.kinds.deviceclaim import MAX_RESULTS
 from dradash.scheduling.structured import plugin
+from dradash.scheduling.structured.advised import Hint
 from dradash.scheduling.structured.attempt import Attempt
 from dradash.scheduling.structured.binding import is_ready
 from dradash.scheduling.structured.devicereport import Examination
+from dradash.scheduling.structured.nearest import FACTS
 from dradash.scheduling.unblocking import NOBODY, holders, open_gates, unblock
 from dradash.scheduling.verdict import ActsNext, Outcome
 
 INVALID_POOLS: Final = "invalid resource pools were encountered"
-SITUATIONS: Final = 4  # of nodes, and trials of the allocator: what a verdict spends on saying who must act
+SITUATIONS: Final = 4  # of nodes, the nearest to a solution, and trials of the allocator: what a verdict spends
 TRIALS: Final = 16
 
 _POOL: Final = re.compile(
@@ -95,22 +97,29 @@ def _change_devices(attempt: Attempt) -> ActsNext:
     allocator = attempt.state.allocator if attempt.state is not None else None
     answers = allocator.answers if allocator is not None else None
     hints = Examination(attempt.pod, attempt.cluster, attempt.now, answers).hints(SITUATIONS, TRIALS)
-    fact = next((h for h in hints if h.kind in ("devices", "capacity", "selector", "together")), None)
-    if fact is not None and not hints[0].verified:
-        what = f"add devices, or change what is asked for: {fact.sentence}"
-        return ActsNext(who="admin", names=fact.names, what=what)
-    if not hints or not hints[0].verified:
+    if not hints:
         return ActsNext(who="admin", what="free, add or change devices, or ask for others: none of the nodes has them")
-    hint = hints[0]
+    return _as_advised(hints[0])
+
+
+def _as_advised(hint: Hint) -> ActsNext:
+    """The first thing that the pod's page advises: who does it."""
+    if hint.kind in FACTS and not hint.verified:
+        what = f"add devices, or change what is asked for: {hint.sentence}"
+        return ActsNext(who="admin", names=hint.names, what=what)
+    more = "" if hint.verified else ", which alone is not enough"
     match hint.kind:
         case "pool":
-            return ActsNext(who="driver", names=hint.names, what=f"publish all slices: {hint.sentence}")
-        case "free" if hint.pods:
-            return ActsNext(who="pod", names=hint.pods, what=f"finish or give devices back: {hint.sentence}")
+            mend = "correct the slices" if "is invalid" in hint.sentence else "publish all slices"
+            return ActsNext(who="driver", names=hint.names, what=f"{mend}: {hint.sentence}{more}")
+        case "free" | "several" if hint.pods:
+            return ActsNext(who="pod", names=hint.pods, what=f"finish or give devices back: {hint.sentence}{more}")
         case "free":
-            what = f"delete the claim, which no pod uses: {hint.sentence}"
+            what = f"delete the claim, which no pod uses: {hint.sentence}{more}"
             return ActsNext(who="admin", names=hint.claims, what=what)
+        case "several":
+            return ActsNext(who="admin", names=hint.names, what=f"see to all of this: {hint.sentence}")
         case "tolerate":
-            return ActsNext(who="admin", names=hint.names, what=f"remove the taint, or {hint.sentence}")
+            return ActsNext(who="admin", names=hint.names, what=f"remove the taint, or {hint.sentence}{more}")
         case _:
-            return ActsNext(who="admin", names=hint.names, what=f"change what is asked for: {hint.sentence}")
+            return ActsNext(who="admin", names=hint.names, what=f"change what is asked for: {hint.sentence}{more}")

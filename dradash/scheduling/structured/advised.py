@@ -15,8 +15,8 @@ from dradash.scheduling.structured.trial import Change
 
 
 class Hint(Told, frozen=True):
-    """kind: devices (too few), class, pool, capacity, free, tolerate, constraint, selector, together (the requests
-    compete), limit (of the API).
+    """kind: devices (too few), class, pool, capacity, free, tolerate, several (of these), constraint, selector,
+    together (the requests compete), limit (of the API).
 
     verified: the allocator finds a solution with it.
     names: the taints, the class, the driver, the attribute, the capacity or the part of the selector that it is

@@ -6,43 +6,43 @@ as a snapshot. What is done is bounded instead (looks.py): some 100 ms, less tha
 
 from __future__ import annotations
 
-from collections import Counter
+from itertools import islice
 from typing import Final
-
-import msgspec
-from msgspec.structs import replace
 
 from dradash.kinds.deviceclaim import ResourceClaim
 from dradash.kinds.node import Node
 from dradash.kinds.pod import Pod
-from dradash.scheduling import nodechecks
+from dradash.scheduling import nodechecks, nodeset
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.status import Code, Status, error, unschedulable
 from dradash.scheduling.structured import extended, plugin
 from dradash.scheduling.structured.advised import Hint
 from dradash.scheduling.structured.allocator import Allocator
+from dradash.scheduling.structured.apart import Apart, apart
 from dradash.scheduling.structured.claims import pod_claims
-from dradash.scheduling.structured.claimsize import oversized
 from dradash.scheduling.structured.cycle import CycleState
 from dradash.scheduling.structured.effort import Effort
-from dradash.scheduling.structured.fates import Stage
-from dradash.scheduling.structured.funnel import Holders, RequestFunnel, Told, fold
+from dradash.scheduling.structured.funnel import Holders, RequestFunnel, Standing, Told, fold
+from dradash.scheduling.structured.glance import Glances
 from dradash.scheduling.structured.listers import listed
-from dradash.scheduling.structured.looks import ADVISED, ASKED, SEARCHED, SELECTORS, Budget
-from dradash.scheduling.structured.nodefilter import alike
-from dradash.scheduling.structured.nodefunnel import NodeFunnel, node_funnel
+from dradash.scheduling.structured.looks import ASKED, SEARCHED, SEEN, SELECTORS, Budget
+from dradash.scheduling.structured.nearest import CUT, HINTS, NEAREST, Advisers, Looked, Looks, distance
+from dradash.scheduling.structured.nodefilter import MANY, alike, read_by
+from dradash.scheduling.structured.nodefunnel import node_funnel
 from dradash.scheduling.structured.selection import Answers
-from dradash.scheduling.structured.selectorwants import besides, wants
-from dradash.scheduling.structured.smallestchange import Advice, PodsOf
+from dradash.scheduling.structured.sight import Sight, sight_of
+from dradash.scheduling.structured.smallestchange import PodsOf
 from dradash.scheduling.structured.trial import TRIALS, Trials
 from dradash.scheduling.unblocking import holders
 from dradash.scheduling.unreadable import sentence, unreadable
 
-SITUATIONS: Final = 64  # of nodes that are looked at, those of most nodes first
-NEAREST: Final = 3  # nodes on which changes are tried
-HINTS: Final = 8
+SITUATIONS: Final = 64  # of nodes that are looked at: the nearest to a solution, then those of most nodes
+APART: Final = 2_000  # nodes with devices in pools that cannot be used
 STEPS: Final = 500  # of the search on a node: a reader waits for it
-CUT: Final = "not decided here: the search takes long"
+GLANCES: Final = 8_000  # looks at devices, to find out which nodes are near
+FEW_GLANCES: Final = 300
+FEW_APART: Final = 16
+NAMED: Final = 19  # nodes beside one, of which the pools that cannot be used are named: as many as reasons are told
 
 
 class NodesAnswer(Told, frozen=True):
@@ -86,12 +86,6 @@ class DeviceReport(Told, frozen=True):
     requests_left_out: int = 0
 
 
-class _Looked(msgspec.Struct, frozen=True):
-    funnel: NodeFunnel
-    nodes: int
-    status: Status
-
-
 class Examination:
     """One look at a pod. `now`: Unix seconds. answers: of an attempt at the same state of the cluster."""
 
@@ -113,9 +107,12 @@ class Examination:
     def report(self, node: str = "") -> DeviceReport:
         """node: this one only. Raises KeyError if there is none of this name."""
         table = self._cluster.nodes
-        sets = [table.named((table.by_name[node].name,))] if node else self._sets()
-        looked = self._looks(sets, SITUATIONS)
-        nodes, seen = sum(s.bit_count() for s in sets), sum(one.nodes for one in looked)
+        sets, rest = Apart([table.named((table.by_name[node].name,))], 0) if node else self._sets(APART)
+        looks = self._looks(sets, rest, SITUATIONS, GLANCES)
+        if node:
+            looks = looks._replace(of=0)
+        nodes, looked = sum(s.bit_count() for s in (*sets, rest)), looks.looked
+        seen = sum(one.nodes for one in looked)
         left_out = max((one.funnel.left_out for one in looked), default=0)
         return DeviceReport(
             pod=self._pod.key,
@@ -124,8 +121,8 @@ class Examination:
             nodes_seen=seen,
             refused=self._refused(),
             answers=_answers(looked) if self._status.is_success else (),
-            requests=(requests := fold(((one.funnel, one.nodes) for one in looked), self._holders)),
-            hints=self._hints(looked, requests, TRIALS, everywhere=not node),
+            requests=looks.requests,
+            hints=self._hints(looks, TRIALS),
             situations=_situations(looked),
             complete=seen == nodes and not left_out,
             requests_left_out=left_out,
@@ -139,15 +136,14 @@ class Examination:
 
     def hints(self, most: int, trials: int) -> tuple[Hint, ...]:
         """For a pod that no node takes: the plugin is not asked again. most: situations of nodes that are looked at."""
-        looked = self._looks(self._sets(), most, ask=False)
-        requests = fold(((one.funnel, one.nodes) for one in looked), self._holders)
-        return self._hints(looked, requests, trials, everywhere=True)
+        sets, rest = self._sets(FEW_APART)
+        return self._hints(self._looks(sets, rest, most, FEW_GLANCES, ask=False), trials)
 
-    def _looks(self, sets: list[int], most: int, *, ask: bool = True) -> list[_Looked]:
-        """As many requests on each as on the first."""
-        looked: list[_Looked] = []
+    def _looks(self, sets: list[int], rest: int, most: int, glances: int, *, ask: bool = True) -> Looks:
+        """As many requests on each as on the first. rest: nodes that are not looked at."""
+        looked: list[Looked] = []
         budget, asked = Budget(), Effort(ASKED)
-        for members in sorted(sets, key=lambda s: -s.bit_count())[:most]:
+        for members in self._ordered(sets, most, glances):
             if budget.left <= 0:
                 break
             one = self._look(members, budget, asked if ask else None)
@@ -155,16 +151,36 @@ class Examination:
             if able and one.funnel.left_out > able[0].funnel.left_out:
                 break
             looked.append(one)
-        return looked
+        requests = fold((Standing(one.funnel, one.nodes, one.also) for one in looked), self._holders)
+        return Looks(looked, sum(s.bit_count() for s in (*sets, rest)), requests)
 
-    def _sets(self) -> list[int]:
-        """Alike nodes of those that the checks before the plugin leave; of all nodes if they leave none."""
+    def _ordered(self, sets: list[int], most: int, glances: int) -> list[int]:
+        """The largest first, before them the nearest where not all are looked at."""
+        largest = sorted(sets, key=lambda s: -s.bit_count())
+        if len(sets) <= most:
+            return largest
+        of = self._cluster
+        work = Budget(glances)
+        reading = read_by(self._state)
+        glance = Glances(of.inventory, of.device_classes, self._answers, reading, self._claims, work)
+        coarse = sets if len(sets) <= MANY else self._alike(by_values=False)
+        near = glance.nearest(coarse, of.nodes, NEAREST + 1)
+        first = [next(s for s in sets if s & members) for members in near if any(s & members for s in sets)]
+        return [*dict.fromkeys((*first, *largest))][:most]
+
+    def _sets(self, most: int) -> Apart:
+        """Alike nodes. most: that are told apart by what is in pools that cannot be used."""
+        of = self._cluster
+        return apart(self._alike(), of.nodes, of.inventory, read_by(self._state), most)
+
+    def _alike(self, *, by_values: bool = True) -> list[int]:
+        """Of those that the checks before the plugin leave; of all nodes if they leave none."""
         nodes = self._cluster.nodes
         _, shown = nodechecks.pre_filter(self._pod, nodes)
         _, left = nodechecks.check_nodes(self._pod, nodes, shown)
-        return alike(self._state, nodes, left or nodes.all)
+        return alike(self._state, nodes, left or nodes.all, by_values=by_values)
 
-    def _look(self, members: int, budget: Budget, asked: Effort | None) -> _Looked:
+    def _look(self, members: int, budget: Budget, asked: Effort | None) -> Looked:
         table = self._cluster.nodes
         node = table.by_name[table.names(members & -members)[0]]
         claims = self._claims(node)
@@ -178,7 +194,19 @@ class Examination:
             status = unschedulable(plugin.CANNOT_ALLOCATE)
         elif status.is_success:
             status = self._filtered(node, asked)
-        return _Looked(found, members.bit_count(), status)
+        return Looked(found, members.bit_count(), status, self._also(members & (members - 1), found.sight, budget))
+
+    def _also(self, others: int, sight: Sight | None, budget: Budget) -> tuple[Sight, ...]:
+        """What other nodes see, of pools that cannot be used: each node has its own."""
+        if sight is None or not any(seen.trouble and seen.is_local for seen in sight.devices):
+            return ()
+        table = self._cluster.nodes
+        named = islice(nodeset.slots(others), NAMED)
+        return tuple(
+            sight_of(self._cluster.inventory, table.by_name[table.name(slot)])
+            for slot in named
+            if budget.spend(1 + len(sight.devices) // SEEN)
+        )
 
     def _filtered(self, node: Node, asked: Effort) -> Status:
         state, most = self._state, min(SEARCHED, asked.left)
@@ -199,56 +227,19 @@ class Examination:
 
     # --- what would change it ----------------------------------------------------------------------------------------
 
-    def _hints(
-        self, looked: list[_Looked], requests: tuple[RequestFunnel, ...], trials: int, *, everywhere: bool
-    ) -> tuple[Hint, ...]:
-        if any(one.status.is_success for one in looked):
-            return ()
+    def _hints(self, looks: Looks, trials: int) -> tuple[Hint, ...]:
         tried = Trials(self._cluster.inventory, self._cluster.device_classes, self._answers, trials)
         unread = self._cluster.malformed["deviceclasses"]
-        work = Budget(ADVISED)
-        advice = Advice(tried, self._holders, self._pods_of(), work, everywhere=everywhere, unread=unread)
-        # A node without devices has nothing that could be changed: it is told of where no node has any.
-        able = [one for one in looked if not one.funnel.sees_nothing] or looked
-        nearest = sorted(able, key=_distance)[:NEAREST]
-        if over := oversized(nearest[0].funnel.claims if nearest else []):
-            return over[:HINTS]
-        # That all requests find enough devices says little where some were left out, or nothing was decided.
-        told = [o.funnel for o in nearest if o.funnel.short() or not (o.funnel.left_out or o.status.message == CUT)]
-        advised = [hint for funnel in told for hint in advice.on(funnel)]
-        found: dict[tuple[str, str, str], Hint] = {}
-        for hint in sorted(advised, key=lambda h: not h.verified):
-            about = _of_cluster(hint, requests, looked, work) if everywhere else hint
-            found.setdefault((about.kind, about.request, about.sentence), about)
-            if len(found) == HINTS:
-                break
-        return tuple(found.values())
+        return Advisers(tried, self._holders, self._pods_of(), unread).hints(looks)
 
     def _pods_of(self) -> PodsOf:
         claims = self._cluster.device_claims
         return lambda key: holders(claims[key]) if key in claims else ()
 
 
-def _of_cluster(hint: Hint, requests: tuple[RequestFunnel, ...], looked: list[_Looked], work: Budget) -> Hint:
-    """A selector is the same on all nodes: what it met anywhere is told."""
-    if hint.kind != "selector":
-        return replace(hint, node="") if hint.kind == "class" else hint
-    values: Counter[str] = Counter()
-    for request in requests:
-        if (request.claim, request.request) == (hint.claim, hint.request):
-            losses = (loss for s in request.stages if s.stage in (Stage.CLASS, Stage.REQUEST) for loss in s.losses)
-            for loss in losses:
-                if hint.names[0] in loss.why:
-                    values.update({v.text: v.count for v in loss.values})
-    owner = hint.sentence.partition(" wants ")[0]
-    stage = Stage.CLASS if owner.startswith("class ") else Stage.REQUEST
-    more = besides(((o.funnel, o.nodes) for o in looked), hint.claim, hint.request, hint.names[0], stage, work)
-    return replace(hint, node="", sentence=wants(owner, hint.names[0], values, "this cluster", more))
-
-
-def _answers(looked: list[_Looked]) -> tuple[NodesAnswer, ...]:
+def _answers(looked: list[Looked]) -> tuple[NodesAnswer, ...]:
     """Errors first, then by the number of nodes."""
-    found: dict[tuple[str, bool], list[_Looked]] = {}
+    found: dict[tuple[str, bool], list[Looked]] = {}
     for one in looked:
         found.setdefault((one.status.message, one.status.code is Code.ERROR), []).append(one)
     answers = [
@@ -258,19 +249,13 @@ def _answers(looked: list[_Looked]) -> tuple[NodesAnswer, ...]:
     return tuple(sorted(answers, key=lambda a: (not a.stops, -a.nodes)))
 
 
-def _situations(looked: list[_Looked]) -> tuple[NodesAlike, ...]:
+def _situations(looked: list[Looked]) -> tuple[NodesAlike, ...]:
     """The nearest to a solution first."""
     found = [
         NodesAlike(node=o.funnel.node.name, nodes=o.nodes, missing=o.funnel.lacking, message=o.status.message)
-        for o in sorted(looked, key=_distance)
+        for o in sorted(looked, key=distance)
     ]
     return tuple(found[:HINTS])
-
-
-def _distance(one: _Looked) -> tuple[bool, bool, int, int, int, str]:
-    """The least first: how far the node is from a solution."""
-    of = one.funnel
-    return (bool(one.status.message), of.sees_nothing, of.lacking, -of.reach, -one.nodes, of.node.name)
 
 
 def device_report(pod: Pod, cluster: Cluster, now: float, node: str = "") -> DeviceReport | None:

@@ -44,7 +44,8 @@ class Fate(msgspec.Struct, frozen=True):
     """lost: the stage that the device does not pass, None if it is left. stops: asking it ends the whole attempt.
 
     part: of a selector, that refuses. blockers: devices that are allocated and in the way. never: the amount that is
-    asked for and that the device never gives.
+    asked for and that the device never gives. behind: of a device whose pool cannot be used, the stage that it would
+    not pass if the pool could be used.
     """
 
     seen: Seen
@@ -55,6 +56,18 @@ class Fate(msgspec.Struct, frozen=True):
     stops: bool = False
     blockers: tuple[DeviceID, ...] = ()
     never: Never | None = None
+    behind: Stage | None = None
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether the device would do as it is: something else than what is asked for keeps it back, if anything."""
+        stage = self.behind if self.lost is Stage.POOL else self.lost
+        return self.never is None and (stage is None or _STAGES.index(stage) > _STAGES.index(Stage.REQUEST))
+
+    @property
+    def reach(self) -> int:
+        """How far it gets. One whose pool cannot be used counts as what it would be, with something more to mend."""
+        return reach_of(self.lost, self.behind)
 
     @property
     def id(self) -> DeviceID:
@@ -70,14 +83,26 @@ class Fates(list[Fate]):
 
     @cached_property
     def reach(self) -> int:
-        """Stages that the device passes that gets furthest."""
-        return max((len(_STAGES) if f.lost is None else _STAGES.index(f.lost) for f in self), default=0)
+        """How far the device gets that gets furthest."""
+        return max((f.reach for f in self), default=0)
+
+    @cached_property
+    def wanted(self) -> int:
+        return sum(f.is_wanted for f in self)
 
 
 _STAGES: Final = tuple(Stage)
 _AMOUNT: Final = 8  # units of work (effort.py): of an amount of capacity, asked about twice
 _MET: Final = 2  # of a value that is told
+_REPAIRED: Final = 2 * _STAGES.index(Stage.FREE) + 1  # a driver that mends its pool is nearer than a pod that ends
 _EFFECTS: Final = ("NoSchedule", "NoExecute")
+
+
+def reach_of(lost: Stage | None, behind: Stage | None = None) -> int:
+    """As Fate.reach."""
+    if lost is not Stage.POOL:
+        return 2 * (len(_STAGES) if lost is None else _STAGES.index(lost))
+    return _REPAIRED if behind is None else 2 * _STAGES.index(behind) - 1
 
 
 class Judge:
@@ -94,18 +119,30 @@ class Judge:
 
     def knows(self, request: Request) -> bool:
         """Whether a request that asks for the same was judged."""
-        return _wanted(request) in self._known
+        return asked_for(request) in self._known
 
     def fates(self, request: Request, device_class: DeviceClass | None) -> Fates:
         """Raises SearchCut where the effort of the answers ends."""
-        key = _wanted(request)
+        key = asked_for(request)
         if key not in self._known:
             self._known[key] = Fates(self._fate(seen, request, device_class) for seen in self._sight.devices)
         return self._known[key]
 
     def _fate(self, seen: Seen, request: Request, device_class: DeviceClass | None) -> Fate:
         if seen.trouble:
-            return Fate(seen, Stage.POOL, seen.trouble)
+            behind = self._selected(seen, request, device_class)
+            if behind is None and seen.candidate.id in self._taken.devices and not request.admin_access:
+                return Fate(seen, Stage.POOL, seen.trouble, behind=Stage.FREE)
+            return Fate(seen, Stage.POOL, seen.trouble, behind=None if behind is None else behind.lost)
+        if (refused := self._selected(seen, request, device_class)) is not None:
+            return refused
+        try:
+            return self._taken_fate(seen, request) or Fate(seen)
+        except AllocationError as wrong:
+            return Fate(seen, Stage.FREE, str(wrong), stops=True)
+
+    def _selected(self, seen: Seen, request: Request, device_class: DeviceClass | None) -> Fate | None:
+        """The selectors and the taints."""
         if device_class is None:
             wrong = self._unread.get(request.class_name)
             why = f"cannot be read: {wrong}" if wrong is not None else "does not exist"
@@ -120,10 +157,7 @@ class Judge:
         self._effort.spend(len(candidate.device.taints) * (1 + len(request.tolerations)) // 2)
         if is_refused(candidate.device, request):
             return Fate(seen, Stage.TAINTS, f"taint {', '.join(untolerated(candidate, request))}")
-        try:
-            return self._taken_fate(seen, request) or Fate(seen)
-        except AllocationError as wrong:
-            return Fate(seen, Stage.FREE, str(wrong), stops=True)
+        return None
 
     def _refused(self, seen: Seen, stage: Stage, owner: str, selectors: tuple[DeviceSelector, ...]) -> Fate | None:
         candidate = seen.candidate
@@ -165,7 +199,7 @@ class Judge:
         return None
 
 
-def _wanted(request: Request) -> tuple[str, bytes]:
+def asked_for(request: Request) -> tuple[str, bytes]:
     """All of a request that a device's fate depends on."""
     asked = (request.admin_access, request.selectors, request.tolerations, request.capacity)
     return request.class_name, msgspec.json.encode(asked)

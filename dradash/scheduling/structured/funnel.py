@@ -1,13 +1,14 @@
 """The funnel as it is told: for each request how many devices each stage lost, which, and why.
 
 Over many nodes one of each situation stands for all of them: the devices of a node count as often as there are such
-nodes; a device that several nodes see counts once, with the best that happens to it anywhere.
+nodes, those of pools that cannot be used with each node's own pool; a device that several nodes see counts once, with
+the best that happens to it anywhere.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -19,6 +20,7 @@ from dradash.scheduling.structured.constraintfates import Course
 from dradash.scheduling.structured.devices import DeviceID
 from dradash.scheduling.structured.fates import Fate, Fates, Stage
 from dradash.scheduling.structured.nodefunnel import NodeFunnel
+from dradash.scheduling.structured.sight import Sight
 
 NAMED: Final = 50  # devices of a stage
 LOSSES: Final = 20  # reasons of a stage
@@ -101,15 +103,32 @@ class _Tally:
         self._lost: dict[tuple[Stage, str], _Lost] = {}
         self._named: Counter[Stage] = Counter()
         self._shared: dict[DeviceID, Fate] = {}
+        self._unnamed = self._unusable = 0  # nodes whose pools are not told by name, and the devices in these
 
-    def add(self, fates: Fates, nodes: int, node: str) -> None:
+    def add(self, fates: Fates, on: Standing) -> None:
+        node = on.funnel.node.name
+        unusable = 0
         for fate in fates:
             if fate.seen.is_local:
-                self._add(fate, nodes, node)
+                is_unusable = fate.lost is Stage.POOL
+                unusable += is_unusable
+                self._add(fate, 1 if is_unusable else on.nodes, node)
                 continue
             known = self._shared.get(fate.id)
             if known is None or _RANK[fate.lost] > _RANK[known.lost]:
                 self._shared[fate.id] = fate
+        if unusable and on.nodes > 1:
+            self._add_unusable(unusable, on)
+
+    def _add_unusable(self, each: int, on: Standing) -> None:
+        """Pools have other names on other nodes. each: devices of a node, in pools that cannot be used."""
+        for sight in on.also:
+            for seen in sight.devices:
+                if seen.trouble and seen.is_local:
+                    self._add(Fate(seen, Stage.POOL, seen.trouble), 1, sight.node.name)
+        more = on.nodes - 1 - len(on.also)
+        self._unnamed += more
+        self._unusable += each * more
 
     def _add(self, fate: Fate, count: int, node: str) -> None:
         self._seen += count
@@ -131,6 +150,10 @@ class _Tally:
         for fate in self._shared.values():
             self._add(fate, 1, "")
         self._shared = {}
+        if self._unusable:
+            nodes = "1 more node" if self._unnamed == 1 else f"{self._unnamed} more nodes"
+            self._seen += self._unusable
+            self._lost[Stage.POOL, f"pools of {nodes} cannot be used"] = _Lost(self._unusable)
         return tuple(self._stages())
 
     def _stages(self) -> Iterable[FunnelStage]:
@@ -156,14 +179,22 @@ def met_text(met: tuple[Met, ...]) -> str:
     return met[0].value if len(met) == 1 else ", ".join(f"{m.name} {m.value}" for m in met)
 
 
-def fold(funnels: Iterable[tuple[NodeFunnel, int]], holders: Holders) -> tuple[RequestFunnel, ...]:
-    """The funnel of several nodes, each with the number of nodes that it stands for."""
+class Standing(NamedTuple):
+    """A node for all that are like it, `nodes` many. also: what others of them see, whose pools cannot be used."""
+
+    funnel: NodeFunnel
+    nodes: int
+    also: Sequence[Sight] = ()
+
+
+def fold(standing: Iterable[Standing], holders: Holders) -> tuple[RequestFunnel, ...]:
+    """The funnel of several nodes."""
     found: dict[tuple[str, str], list[_OnNode]] = {}
-    for funnel, nodes in funnels:
-        for claim, courses in zip(funnel.claims, funnel.courses, strict=True):
+    for one in standing:
+        for claim, courses in zip(one.funnel.claims, one.funnel.courses, strict=True):
             for course in courses:
                 key = (object_name(claim), course.request.full_name)
-                found.setdefault(key, []).append(_OnNode(course, nodes, funnel.node.name))
+                found.setdefault(key, []).append(_OnNode(course, one))
     stages: dict[tuple[int, ...], tuple[FunnelStage, ...]] = {}
     requests = []
     for (claim_key, _), of in found.items():
@@ -176,14 +207,13 @@ def fold(funnels: Iterable[tuple[NodeFunnel, int]], holders: Holders) -> tuple[R
 
 class _OnNode(NamedTuple):
     course: Course
-    nodes: int
-    node: str
+    on: Standing
 
 
 def _stages(of: list[_OnNode], holders: Holders) -> tuple[FunnelStage, ...]:
     tally = _Tally(holders)
     for one in of:
-        tally.add(one.course.fates, one.nodes, one.node)
+        tally.add(one.course.fates, one.on)
     return tally.stages()
 
 
@@ -195,6 +225,6 @@ def _request(claim: str, of: list[_OnNode], stages: tuple[FunnelStage, ...]) -> 
         device_class=request.class_name,
         mode=request.mode,
         needed=None if request.mode == ALL else request.count,
-        nodes_enough=sum(one.nodes for one in of if one.course.is_enough),
+        nodes_enough=sum(one.on.nodes for one in of if one.course.is_enough),
         stages=stages,
     )

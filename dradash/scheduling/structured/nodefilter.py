@@ -11,7 +11,7 @@ from dradash.scheduling.nodetable import NodeTable
 from dradash.scheduling.status import SUCCESS, Code, Status
 from dradash.scheduling.structured import plugin
 from dradash.scheduling.structured.cycle import CycleState
-from dradash.scheduling.structured.reading import EVERYTHING, by_answers, reading_of
+from dradash.scheduling.structured.reading import EVERYTHING, Reading, by_answers, reading_of
 
 MANY: Final = 64  # situations by values: more are looked at by answers
 MOST_ERRORS: Final = 50  # nodes that are asked one by one what their error says
@@ -60,9 +60,7 @@ def alike(state: CycleState, nodes: NodeTable, left: int, *, by_values: bool = T
     if not state.claims:
         return [left] if left else []
     claims, inventory = [state.claims[i].claim for i in state.to_allocate()], state.listed.inventory
-    reading = reading_of(claims, state.listed.classes)
-    if state.has_extended_claim:
-        reading = EVERYTHING  # its requests are made for each node
+    reading = read_by(state)
     situations = inventory.situations(reading, nodes)
     if len(situations) > MANY and reading.values and not by_values and not state.has_extended_claim:
         # Each device has its own value, a serial number say: what selectors say of it tells more nodes alike.
@@ -75,6 +73,13 @@ def alike(state: CycleState, nodes: NodeTable, left: int, *, by_values: bool = T
         for members in _by_allocatable(state, nodes, left):
             sets = _split(sets, members)
     return sorted(sets, key=lambda s: s & -s)
+
+
+def read_by(state: CycleState) -> Reading:
+    """What the claims that are to be allocated look at in devices."""
+    if state.has_extended_claim:
+        return EVERYTHING  # its requests are made for each node
+    return reading_of([state.claims[i].claim for i in state.to_allocate()], state.listed.classes)
 
 
 def _split(sets: list[int], by: int) -> list[int]:

@@ -63,8 +63,15 @@ class NodeFunnel(msgspec.Struct, frozen=True):
 
     @property
     def reach(self) -> int:
-        """How far the devices of the requests that have too few get: stages that the best of each passes, added up."""
+        """How far the devices of the requests that have too few get: that of the best of each, added up."""
         return sum(course.fates.reach for _, course in self.short())
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether the node has too few devices for some request, whoever else moves."""
+        return any(
+            course.fates.wanted < (1 if course.request.mode == ALL else course.needed) for _, course in self.short()
+        )
 
 
 def lacking(course: Course) -> int:

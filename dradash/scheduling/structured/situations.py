@@ -83,7 +83,9 @@ class Situations:
         if any(self._shares_counters(pool, node) for pool in near.pools):
             return (node.name,)
         places = {pool.id.pool: place for place, pool in reversed(list(enumerate(near.pools)))}
-        own = tuple(self._of_pool(pool, node, places[pool.id.pool]) for pool in near.pools)
+        own: tuple[Hashable, ...] = tuple(self._of_pool(pool, node, places[pool.id.pool]) for pool in near.pools)
+        if len(near.ids) > len(near.pools):
+            own = (*own, "passed over")  # no device of these is given, but a report tells of them (apart.py)
         return (own, *self._elsewhere(near)) if self._unusable else own
 
     def _elsewhere(self, near: Near) -> tuple[bool, bool]:
@@ -104,7 +106,7 @@ class Situations:
 
     def _of_pool(self, pool: Pool, node: Node, place: int) -> Hashable:
         """place: of the node's first pool of that name; pools of one name have their counters in common."""
-        if not pool.is_usable:
+        if not pool.is_usable:  # what is in it is only told: apart.py
             return (pool.id.driver, pool.is_incomplete, pool.invalid_reason)
         slices = tuple(self._of_slice(item, node) for item in pool.here)
         if not pool.counter_sets:

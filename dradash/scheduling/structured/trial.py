@@ -19,6 +19,7 @@ from dradash.kinds.deviceclaim import (
 )
 from dradash.kinds.deviceclass import DeviceClass
 from dradash.kinds.node import Node
+from dradash.kinds.resourceslice import ResourceSlice
 from dradash.scheduling.structured.allocator import Allocator, SearchCut
 from dradash.scheduling.structured.conjuncts import without
 from dradash.scheduling.structured.devices import AllocatedState, AllocationError, DeviceID
@@ -39,8 +40,9 @@ _Fields = Callable[[Any], dict[str, Any]]
 
 
 class Change(msgspec.Struct, frozen=True):
-    """What is different. freed: devices that nobody holds. repaired: pools taken for complete. claims, classes: those
-    to allocate and to ask, None where they are as they are."""
+    """What is different. freed: devices that nobody holds. repaired: pools taken for complete, and for valid without
+    the devices that make them invalid. claims, classes: those to allocate and to ask, None where they are as they are.
+    """
 
     freed: frozenset[DeviceID] = frozenset()
     repaired: frozenset[PoolID] = frozenset()
@@ -94,7 +96,22 @@ class Trials:
             self._effort.left -= most - effort.left
 
     def _repaired(self, pool: Pool, funnel: NodeFunnel) -> Pool:
-        return built(pool.id, self._inventory.seen_from(funnel.node)[pool.id], None)
+        slices = self._inventory.seen_from(funnel.node)[pool.id]
+        return built(pool.id, _valid(slices) if pool.is_invalid else slices, None)
+
+
+def _valid(slices: list[ResourceSlice]) -> list[ResourceSlice]:
+    """Without devices whose name another one has, and without those that consume counters: which are there?"""
+    names: set[str] = set()
+    found = []
+    for item in slices:
+        devices = []
+        for device in item.spec.devices:
+            if device.name not in names and not device.consumes_counters:
+                names.add(device.name)
+                devices.append(device)
+        found.append(replace(item, spec=replace(item.spec, devices=tuple(devices), shared_counters=())))
+    return found
 
 
 def _without(taken: AllocatedState, pools: list[Pool], freed: Collection[DeviceID]) -> AllocatedState:

@@ -22,6 +22,7 @@ KINDS: Final[Mapping[str, str]] = {
     "class": "question",
     "pool": "chip",
     "free": "box",
+    "several": "box",
     "capacity": "gear",
     "tolerate": "lock",
     "constraint": "stop",
