@@ -1,6 +1,7 @@
-"""What of a pod nobody is shown: environment, commands, volumes and the like may hold secrets as plain values. Pure.
+"""A pod as scheduling sees it, which is all that anybody is shown of one: the rest may hold secrets. Pure.
 
-Whoever may look at dradash need not be allowed to `kubectl get pod`. Of containers is kept what scheduling is about;
+Whoever may look at dradash need not be allowed to `kubectl get pod`. Environment, commands, volumes and annotations may
+hold secrets as plain values, a status the last lines that a container logged. What is shown is named, field by field:
 naming what to hide instead would show the next field that Kubernetes invents.
 """
 
@@ -9,34 +10,45 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"  # all of it once more
-_CONTAINERS: Final = ("containers", "initContainers", "ephemeralContainers")
-_OF_CONTAINER: Final = ("name", "image", "resources", "restartPolicy")
-_OF_VOLUME: Final = ("name",)
+_METADATA: Final = frozenset(
+    (
+        *("name", "generateName", "namespace", "uid", "resourceVersion", "generation", "labels"),
+        *("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "finalizers", "ownerReferences"),
+    )
+)
+_SPEC: Final = frozenset(
+    (
+        *("schedulerName", "schedulingGates", "schedulingGroup", "nodeName", "nodeSelector", "affinity", "tolerations"),
+        *("topologySpreadConstraints", "resourceClaims", "resources", "overhead", "priority", "priorityClassName"),
+        *("preemptionPolicy", "runtimeClassName", "restartPolicy", "os", "terminationGracePeriodSeconds"),
+    )
+)
+_CONTAINERS: Final = frozenset(("containers", "initContainers", "ephemeralContainers"))
+_OF_CONTAINER: Final = frozenset(("name", "image", "resources", "restartPolicy"))
+_STATUS: Final = frozenset(
+    (
+        *("phase", "reason", "conditions", "startTime", "qosClass", "nominatedNodeName", "observedGeneration"),
+        *("resourceClaimStatuses", "extendedResourceClaimStatus"),
+    )
+)
 
 
 def without_secrets(obj: Mapping[str, Any]) -> dict[str, Any]:
-    """The object as decoded from JSON, of any kind and perhaps malformed, without what may be a secret of a pod."""
-    shown = dict(obj)
-    if shown.get("kind") != "Pod":
-        return shown
-    metadata, spec = shown.get("metadata"), shown.get("spec")
-    if isinstance(metadata, dict) and isinstance(annotations := metadata.get("annotations"), dict):
-        left = {k: v for k, v in annotations.items() if k != APPLIED}
-        shown["metadata"] = {k: left if k == "annotations" else v for k, v in metadata.items()}
-    if isinstance(spec, dict):
-        shown["spec"] = {k: _part(k, v) for k, v in spec.items()}
+    """An object of any kind as decoded from JSON, perhaps malformed; of a pod no more than scheduling is about."""
+    if obj.get("kind") != "Pod":
+        return dict(obj)
+    shown = {k: v for k, v in obj.items() if k in ("apiVersion", "kind")}
+    for part, fields in (("metadata", _METADATA), ("spec", _SPEC), ("status", _STATUS)):
+        held = obj.get(part)
+        if isinstance(held, dict):
+            shown[part] = {k: v for k, v in held.items() if k in fields}
+            if part == "spec":
+                shown[part] |= {k: _containers(v) for k, v in held.items() if k in _CONTAINERS}
     return shown
 
 
-def _part(name: str, value: Any) -> Any:
-    if name in _CONTAINERS:
-        return _only(_OF_CONTAINER, value)
-    return _only(_OF_VOLUME, value) if name == "volumes" else value
-
-
-def _only(fields: tuple[str, ...], entries: Any) -> Any:
+def _containers(entries: Any) -> list[dict[str, Any]]:
     """What is no list of objects is no list of containers either: nothing of it is shown."""
     if not isinstance(entries, list):
         return []
-    return [{k: v for k, v in entry.items() if k in fields} for entry in entries if isinstance(entry, dict)]
+    return [{k: v for k, v in entry.items() if k in _OF_CONTAINER} for entry in entries if isinstance(entry, dict)]

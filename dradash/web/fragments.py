@@ -116,7 +116,7 @@ def _block(part: Part, shown: Shown, rendered: RowRenderer) -> Block:
     if not part.rows:
         rows = {}
     elif moment is None:
-        rows = rendered.html(part.row_template, part.rows, carried)
+        rows = rendered.html(part.row_template, shown.title, part.rows, carried)
     else:
         rows = table_rows.render(part.row_template, part.rows, carried, moment)
     known = {"view": part.data, "moment": moment, **shown.kinds}

@@ -35,23 +35,25 @@ class RowRenderer:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._known: dict[tuple[str, str, tuple[tuple[str, str], ...]], _Rendered] = {}
+        self._known: dict[tuple[str, str, str, tuple[tuple[str, str], ...]], _Rendered] = {}
 
-    def html(self, template: str, rows: Sequence[Row], carried: Mapping[str, str]) -> dict[str, str]:
-        """The rows' inner HTML by id, as of now."""
+    def html(self, template: str, page: str, rows: Sequence[Row], carried: Mapping[str, str]) -> dict[str, str]:
+        """The rows' inner HTML by id, as of now. page: what tells apart pages whose rows of one id are not one row."""
         now, words = self._clock(), tuple(carried.items())
         if len(self._known) > KEPT:
             self._known = {}
-        known = self._known  # another thread may begin a new one
-
-        def stands(row: Row) -> bool:
-            last = known.get((template, row.id, words))
-            return last is not None and now - last.at <= MAX_AGE and last.data == row.data
-
-        changed = [row for row in rows if not stands(row)]
-        for row, html in zip(changed, render(template, changed, carried, None).values(), strict=True):
-            known[template, row.id, words] = _Rendered(now, row.data, html)
-        return {row.id: known[template, row.id, words].html for row in rows}
+        known, found = self._known, {}  # another thread may begin a new one, or put in other rows meanwhile
+        changed = []
+        for row in rows:
+            last = known.get((template, page, row.id, words))
+            if last is not None and now - last.at <= MAX_AGE and last.data == row.data:
+                found[row.id] = last.html
+            else:
+                changed.append(row)
+        made = render(template, changed, carried, None) if changed else {}
+        for row in changed:
+            known[template, page, row.id, words] = _Rendered(now, row.data, made[row.id])
+        return {row.id: found.get(row.id) or made[row.id] for row in rows}
 
 
 def render(template: str, rows: Sequence[Row], carried: Mapping[str, str], moment: float | None) -> dict[str, str]:

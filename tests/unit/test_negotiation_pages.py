@@ -208,9 +208,9 @@ def test_of_a_negotiation_that_is_longer_than_what_is_read_no_round_is_numbered_
         assert LEFT_OUT in page, path
         assert html.read(page).faults == [], path
     whole = get(ROUNDS_OF[0]).split('id="lanes-title"')[1].split("</section>")[0]
-    assert whole.count("Under way") == 1
-    assert f'Under way <span class="muted"><time datetime="{first_read}"' in whole
-    assert "Under way" not in get(ROUNDS_OF[1])
+    assert whole.count("Already under way") == 1
+    assert f'Already under way <span class="muted">when dradash began to see it, <time datetime="{first_read}"' in whole
+    assert "Already under way" not in get(ROUNDS_OF[1])
     then = f"?at={show(scene.now)}"
     assert "another node selected at least 199 times" in get(ROUNDS_OF[1] + then)
     assert "another node selected at least 59 times" in get(f"/negotiations{then}")

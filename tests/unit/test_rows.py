@@ -29,10 +29,12 @@ class Rendering:
         self.rendered += [r.id for r in given]
         return {r.id: f"{template} {r.data} {dict(carried)}" for r in given}
 
-    def __call__(self, *data: Any, carried: Mapping[str, str] | None = None) -> tuple[list[str], list[str]]:
+    def __call__(
+        self, *data: Any, page: str = "Pods", carried: Mapping[str, str] | None = None
+    ) -> tuple[list[str], list[str]]:
         """The HTML of rows with this data, and which of them were rendered for it."""
         self.rendered = []
-        html = self.rows.html(TEMPLATE, [Row(f"row-{i}", d) for i, d in enumerate(data)], carried or {})
+        html = self.rows.html(TEMPLATE, page, [Row(f"row-{i}", d) for i, d in enumerate(data)], carried or {})
         assert list(html) == [f"row-{i}" for i in range(len(data))], "in the order of the list"
         return list(html.values()), self.rendered
 
@@ -62,6 +64,30 @@ def test_what_the_links_of_a_page_carry_is_not_carried_by_anothers(show: Renderi
     html, rendered = show("a", carried={"kiosk": "1"})
     assert (html, rendered) == ([f"{TEMPLATE} a {{'kiosk': '1'}}"], ["row-0"])
     assert show("a")[0] == [f"{TEMPLATE} a {{}}"]
+
+
+def test_a_row_of_the_same_name_on_another_page_is_another_row(show: Rendering) -> None:
+    show("fits", page="node-1")
+    assert show("refused", page="node-2")[1] == ["row-0"]
+    assert show("fits", page="node-1") == ([f"{TEMPLATE} fits {{}}"], []), "neither throws the other out"
+
+
+def test_two_threads_that_render_the_same_row_get_each_its_own(
+    show: Rendering, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What another thread renders in the middle, of newer data, is not what was asked for."""
+    rendered = show._render
+
+    def interrupted(template: str, given: Sequence[Row], *rest: Any) -> dict[str, str]:
+        html = rendered(template, given, *rest)
+        if given[0].data == "older":
+            monkeypatch.setattr(rows, "render", rendered)
+            show.rows.html(template, "Pods", [Row("row-0", "newer"), Row("row-1", "b")], {})
+        return html
+
+    show("first", "b")
+    monkeypatch.setattr(rows, "render", interrupted)
+    assert show("older", "b")[0] == [f"{TEMPLATE} older {{}}", f"{TEMPLATE} b {{}}"]
 
 
 def test_data_need_not_be_hashable(show: Rendering) -> None:

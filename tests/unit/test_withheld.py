@@ -25,24 +25,31 @@ SHOWN = {name: CONTAINER[name] for name in ("name", "image", "resources")}
 
 
 def pod(**spec: Any) -> dict[str, Any]:
-    applied = {"kubectl.kubernetes.io/last-applied-configuration": PLAIN, "team": "ml"}
-    metadata = {"name": "train", "namespace": "ml", "annotations": applied}
+    annotations = {"kubectl.kubernetes.io/last-applied-configuration": PLAIN, "vault.example.com/token": PLAIN}
+    metadata = {"name": "train", "namespace": "ml", "annotations": annotations}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
 def test_of_containers_only_what_scheduling_is_about_is_shown() -> None:
-    volumes = [{"name": "data", "csi": {"volumeAttributes": {"key": PLAIN}}}]
+    held = {"schedulerName": "other", "volumes": [{"name": "data", "csi": {"volumeAttributes": {"key": PLAIN}}}]}
     shown = without_secrets(
-        pod(containers=[CONTAINER], initContainers=[CONTAINER], ephemeralContainers=[CONTAINER], volumes=volumes)
+        pod(containers=[CONTAINER], initContainers=[CONTAINER], ephemeralContainers=[CONTAINER], **held)
     )
     assert PLAIN not in json.dumps(shown)
     assert shown["spec"] == {
+        "schedulerName": "other",
         "containers": [SHOWN],
         "initContainers": [SHOWN],
         "ephemeralContainers": [SHOWN],
-        "volumes": [{"name": "data"}],
     }
-    assert shown["metadata"]["annotations"] == {"team": "ml"}
+    assert shown["metadata"] == {"name": "train", "namespace": "ml"}
+
+
+def test_what_a_container_logged_last_is_not_shown() -> None:
+    ended = [{"name": "main", "state": {"terminated": {"message": PLAIN}}}]
+    status = {"phase": "Pending", "message": PLAIN, "containerStatuses": ended, "conditions": [{"type": "Ready"}]}
+    shown = without_secrets(pod() | {"status": status})
+    assert shown["status"] == {"phase": "Pending", "conditions": [{"type": "Ready"}]}
 
 
 def test_other_kinds_are_shown_whole() -> None:

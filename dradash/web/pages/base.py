@@ -193,7 +193,8 @@ class Page(abc.ABC):
         try:
             title, parts, code = self._parts_at(now)
         except StoreUnavailable as error:
-            title, parts, code, unread = *self.unreadable(str(error)), 503, True
+            title, parts, code = self.unreadable(str(error))
+            unread = code == 503
         if past is not None and all(part.template != NO_MOMENT for part in parts):
             compared = self.compared_with is not None
             bar = Part("freshness", "_past.html", timetravel.past_bar(past, self.query, now, banner, compared))
@@ -272,10 +273,11 @@ class Page(abc.ABC):
         not be read at a moment that is over, never will be."""
         return 503 if self.at is None else 404
 
-    def unreadable(self, error: str) -> tuple[str, list[Part]]:
-        """Title and blocks while what the page is made of cannot be read."""
-        view = timetravel.NoMoment(f"The past cannot be read: {error}", timetravel.live_link(self.query), unread=True)
-        return "Cannot be read now", self.no_moment(view)
+    def unreadable(self, error: str) -> tuple[str, list[Part], int]:
+        """Title, blocks and status while what the page is made of cannot be read."""
+        what = "The history, which this page needs," if self.at is None else "The past"
+        view = timetravel.NoMoment(f"{what} cannot be read: {error}", timetravel.live_link(self.query), unread=True)
+        return "Cannot be read now", self.no_moment(view), 503
 
 
 class ObjectPage(Page):
@@ -328,13 +330,13 @@ class ObjectPage(Page):
             view = msgspec.structs.replace(view, later=status.later(first, self.at, self.kind, self.query))
         return view.title, [Part("page", "_missing.html", view)], self.not_known if view.unsure else 404
 
-    def unreadable(self, error: str) -> tuple[str, list[Part]]:
-        """Of what is not there now, only the history can tell whether it ever was."""
+    def unreadable(self, error: str) -> tuple[str, list[Part], int]:
+        """Of what is not there now, only the history can tell whether it ever was, unless the kind is not served."""
         with current.get().follower.world() as world:
             if self.at is not None or self.object_key in world.cluster.raw[self.kind]:
                 return super().unreadable(error)
             view = status.missing(world, self.kind, self.object_key, unread=error)
-        return view.title, [Part("page", "_missing.html", view)]
+        return view.title, [Part("page", "_missing.html", view)], 503 if view.unsure else 404
 
 
 def about_pod(page: ObjectPage) -> list[tuple[str, str]]:

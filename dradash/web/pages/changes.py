@@ -46,10 +46,10 @@ class ChangesPage(Page):
         filters = Part("filters", "changes/_filters.html", view)
         return "Changes", [filters, Part("list", "changes/_list.html", view)], 200
 
-    def unreadable(self, error: str) -> tuple[str, list[Part]]:
+    def unreadable(self, error: str) -> tuple[str, list[Part], int]:
         live = self.query.link(at=None, before=None, paused=None)
         view = timetravel.NoMoment(f"The changes of then cannot be read: {error}", live, unread=True)
-        return "Cannot be read now", [Part("page", NO_MOMENT, view)]
+        return "Cannot be read now", [Part("page", NO_MOMENT, view)], 503
 
     def _read(self, newest: int) -> changes.Read:
         model = current.get().model

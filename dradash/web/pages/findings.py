@@ -46,6 +46,6 @@ class ExaminedPage(ShowsFindings, ObjectPage):
         title, parts, status = super().missing()
         return title, [*parts, self.findings_about(*self.subject)], status
 
-    def unreadable(self, error: str) -> tuple[str, list[Part]]:
-        title, parts = super().unreadable(error)
-        return title, parts if self.at is not None else [*parts, self.findings_about(*self.subject)]
+    def unreadable(self, error: str) -> tuple[str, list[Part], int]:
+        title, parts, code = super().unreadable(error)
+        return title, parts if self.at is not None else [*parts, self.findings_about(*self.subject)], code

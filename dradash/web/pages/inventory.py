@@ -131,12 +131,12 @@ class _PublishedPage(ShowsFindings):
         parts = [Part("page", "pool/_missing.html", told), self.findings_about(*self.subject)]
         return title, parts, 404 if known else self.not_known
 
-    def unreadable(self, error: str) -> tuple[str, list[Part]]:
+    def unreadable(self, error: str) -> tuple[str, list[Part], int]:
         """Of what no slice publishes now, only the history can tell whether one ever did."""
         if self.at is not None or self._seen() is not None:
             return super().unreadable(error)
         title, parts, _ = self.missing(unread=error)
-        return title, parts
+        return title, parts, 503
 
     def _seen(self) -> PublishedView | None:
         with self.world() as world:

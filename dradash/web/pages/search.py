@@ -9,6 +9,7 @@ from dradash.reader import current, topics
 from dradash.reader.alertlabels import Found
 from dradash.reader.departed import Departed
 from dradash.scheduling.cluster import Cluster
+from dradash.store.model import StoreUnavailable
 from dradash.web.fragments import Part
 from dradash.web.pages.base import Page
 from dradash.web.presenters import found
@@ -37,9 +38,12 @@ class SearchPage(Page):
         sought = parse(self.query.get("q"))
         states = self.readable(*sought.exactly) if sought.exactly is not None else []
         kept = None if states is None else bool(states)
-        gone = _departed(sought.uid) if sought.uid else None
+        try:
+            gone, unread = _departed(sought.uid) if sought.uid else None, False
+        except StoreUnavailable:  # what is there is found all the same
+            gone, unread = None, True
         with self.world() as world:
             haystacks = _haystacks.setdefault(world.cluster, found.Haystacks())
-            view = found.present(world, self.query, haystacks, kept=kept, departed=gone)
+            view = found.present(world, self.query, haystacks, kept=kept, departed=gone, unread=unread)
         title = f"Search for {view.text}" if view.text else "Search"
         return title, [Part(RESULTS, "search/_found.html", view)], 200

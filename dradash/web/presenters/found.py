@@ -112,6 +112,7 @@ class FoundView(msgspec.Struct, frozen=True):
     groups: tuple[Group, ...]
     exact: Exact | None  # the one object that was named in full, where there is none now
     unknown: tuple[str, ...]  # kinds that cannot be read now: they may have more
+    unread: bool = False  # nor can the history: what is gone is not found by its UID
 
 
 class _Entry(msgspec.Struct, frozen=True):
@@ -150,10 +151,17 @@ def _entry(obj: KubeObject) -> _Entry:
 
 
 def present(
-    world: World, query: Query, haystacks: Haystacks, *, kept: bool | None = False, departed: Found | None = None
+    world: World,
+    query: Query,
+    haystacks: Haystacks,
+    *,
+    kept: bool | None = False,
+    departed: Found | None = None,
+    unread: bool = False,
 ) -> FoundView:
     """kept: history has a state of the object that the query names in full (see Sought.exactly); None: it cannot be
-    read now. departed: the object that had the UID in the query, when it does not exist any more."""
+    read now. departed: the object that had the UID in the query, when it does not exist any more; unread: whether there
+    was one cannot be read now."""
     text = query.get("q")
     sought = parse(text)
     only = query.get("kind")
@@ -177,7 +185,7 @@ def present(
         k for k in LABELS if k in world.sync and world.sync[k].state != "synced" and not is_expected(k, world.sync)
     )
     exact = _gone(world, sought, kept) if departed is None else _departed(departed)
-    return FoundView(text, True, sum(g.count for _, g in groups), tuple(g for _, g in groups), exact, unknown)
+    return FoundView(text, True, sum(g.count for _, g in groups), tuple(g for _, g in groups), exact, unknown, unread)
 
 
 def _gone(world: World, sought: Sought, kept: bool | None) -> Exact | None:

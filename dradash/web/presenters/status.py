@@ -207,7 +207,7 @@ def can_tell(world: World, plural: str) -> bool:
 def missing(world: World, plural: str, key: str, last: HistoryEntry | None = None, unread: str = "") -> MissingView:
     """last: the last state that is kept of what is gone, which no page could be made of. unread: why the history cannot
     be read."""
-    sync = world.sync.get(plural) or SyncState(plural)
+    sync, other = world.sync.get(plural) or SyncState(plural), other_generation(plural, world.sync)
     namespace, name = split(key)
     same_name = [k for k in world.cluster.objects(plural) if split(k)[1] == name or split(k)[1].startswith(name[:12])]
     return MissingView(
@@ -220,8 +220,8 @@ def missing(world: World, plural: str, key: str, last: HistoryEntry | None = Non
         similar=tuple(Similar(k, href(plural, k)) for k in sorted(same_name)[:SIMILAR]),
         malformed=world.cluster.malformed[plural].get(key, "") or _unreadable(plural, last),
         gone=last.at if last is not None and key not in world.cluster.raw[plural] else 0.0,
-        other=other_generation(plural, world.sync),
-        unread=unread,
+        other=other,
+        unread="" if other else unread,  # a cluster without the kind never had one
     )
 
 
