@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dradash.scheduling.structured.devicereport import device_report
-from tests.devicescene import DRIVER, device, device_class, holder, model, pool, request, selectors
-from tests.unit.test_funnel import cluster, hint, report, sentences
+from tests.devicescene import DRIVER, device, holder, model, pool, request, selectors
+from tests.unit.test_funnel import cluster, hint, report
 
 ATTRIBUTES = f'device.attributes["{DRIVER}"]'
 
