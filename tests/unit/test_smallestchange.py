@@ -73,6 +73,13 @@ def test_a_selector_that_is_no_bool_is_told_as_such() -> None:
     assert sentence == "selector wants model, which is a string and no bool; this cluster has a100 (2), l4 (1)"
 
 
+def test_of_a_bound_chain_the_part_that_refuses_is_told_with_what_it_met() -> None:
+    wanted = request(selectors=selectors(f'cel.bind(g, {ATTRIBUTES}, g.model == "b200" && g.index > 0)'))
+    slices = pool(device("a"), device("b"), device("c", "l4"))
+    sentence = hint(report(cluster(slices, requests=[wanted])), "selector").sentence
+    assert sentence == 'selector wants model == "b200"; this cluster has a100 (2), l4 (1)'
+
+
 # --- changes that help only at once ----------------------------------------------------------------------------------
 
 
