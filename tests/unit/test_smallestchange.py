@@ -66,6 +66,15 @@ def test_devices_without_the_attribute_are_counted_beside_those_of_another_value
     assert sentence.endswith("; this cluster has a100 (1), l4 (1), no model (1)")
 
 
+def test_a_part_that_fails_on_some_devices_says_so_beside_what_it_met() -> None:
+    slices = pool({"name": "a", "attributes": {}}, device("b"), device("c", "l4"), device("d"))
+    sentence = hint(
+        report(cluster(slices, requests=[request(selectors=selectors(model("h100")))])), "selector"
+    ).sentence
+    fails = 'selector wants model == "h100", which fails (no such key: model)'
+    assert sentence == f"{fails}; this cluster has a100 (2), no model (1), l4 (1)"
+
+
 def test_a_selector_that_is_no_bool_is_told_as_such() -> None:
     wanted = request(selectors=selectors(f"{ATTRIBUTES}.model"))
     slices = pool(device("a"), device("b"), device("c", "l4"))

@@ -102,16 +102,15 @@ def besides(
     Each funnel with its number of nodes. part: as `short` gives it, of a selector of this stage. work: what may still
     be looked at.
     """
-    more = Besides(Counter(), Counter(), Counter())
     seen = [(course, nodes) for funnel, nodes in funnels for course in _courses(funnel, claim, request)]
-    of_part = [f for course, _ in seen for f in course.fates if f.lost is stage and f.part and short(f.part) == part]
-    more = replace(more, fails=next(filter(None, map(_failure, of_part)), ""))
+    same, fails = _told_as(part, stage, [course for course, _ in seen])
     # A node where it refuses nothing does not know the selector by its part.
-    whole = of_part[0].part if of_part else part
+    whole = min(same, default=part)
+    more = Besides(Counter(), Counter(), Counter(), fails)
     shared: set[DeviceID] = set()
     for course, nodes in seen:
         for fate in course.fates:
-            is_refused = fate.lost is stage and bool(fate.part) and short(fate.part) == part
+            is_refused = fate.lost is stage and fate.part in same
             is_unusable = fate.lost is Stage.POOL
             if not (is_refused or is_unusable or _passes(fate, stage)) or fate.id in shared:
                 continue
@@ -131,7 +130,17 @@ def besides(
     return more
 
 
+def _told_as(part: str, stage: Stage, courses: list[Course]) -> tuple[set[str], str]:
+    """Parts that are shown so, as they refuse devices at this stage, and why one of them fails."""
+    lost = [f for course in courses for f in course.fates if f.lost is stage and f.part]
+    refusing = {f.part: f for f in lost} | {f.part: f for f in lost if f.stops}
+    same = {text for text in refusing if short(text) == part}
+    return same, next((why for text in sorted(same) if (why := _failure(refusing[text]))), "")
+
+
 def _failure(fate: Fate) -> str:
+    if not fate.stops:
+        return ""
     _, _, words = fate.why.partition(_FAILURE)
     if kind := _NO_BOOL.search(words):
         return f"which is a {kind[1]} and no bool"
