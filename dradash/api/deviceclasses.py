@@ -32,7 +32,8 @@ class SelectorBody(Shape, frozen=True):
 
 
 class DeviceClassRow(Shape, frozen=True):
-    """devices: that all selectors leave, of devicesTotal in usable pools; devicesFree: of them, that no claim holds.
+    """devices: that all selectors leave, of devicesTotal in usable pools. Of them no claim holds devicesFree, nor
+    devicesTainted, which only who tolerates their taints gets.
 
     claims: by state.
     """
@@ -41,6 +42,7 @@ class DeviceClassRow(Shape, frozen=True):
     selectors: tuple[SelectorBody, ...]
     devices: int
     devices_free: int
+    devices_tainted: int
     devices_total: int
     extended_resource: str | None
     claims: dict[str, int]
@@ -68,6 +70,7 @@ def _keeps(ask: Ask, of: DeviceClass) -> bool:
 
 def row_of(item: ClassItem, world: World) -> DeviceClassRow:
     total, left = matching.leaves(world.cluster.inventory, _expressions(item.of))
+    free = matching.free(world.cluster.inventory, _expressions(item.of))
     return DeviceClassRow(
         name=item.name,
         selectors=tuple(
@@ -75,7 +78,8 @@ def row_of(item: ClassItem, world: World) -> DeviceClassRow:
             for s in left
         ),
         devices=left[-1].devices if left else total,
-        devices_free=matching.free(world.cluster.inventory, _expressions(item.of)),
+        devices_free=free.free,
+        devices_tainted=free.tainted,
         devices_total=total,
         extended_resource=item.of.spec.extended_resource_name,
         claims=dict(item.claims),

@@ -31,7 +31,8 @@ def funnel_lines(report: DeviceReport, style: Style) -> Iterator[str]:
         yield style("bold", "What would make it fit")
     for hint in report.hints:
         word = style("good", "tried") if hint.verified else style("dim", "not tried, or not enough alone")
-        yield f"  {safe(hint.sentence)}" + (f" ({safe(hint.request)}; {word})" if hint.request else "")
+        notes = [safe(hint.request)] * bool(hint.request) + [word] * bool(hint.request or hint.verified)
+        yield f"  {safe(hint.sentence)}" + (f" ({'; '.join(notes)})" if notes else "")
 
 
 def _title(request: RequestFunnel, style: Style) -> str:

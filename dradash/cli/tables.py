@@ -146,6 +146,7 @@ TABLES: Final[Mapping[str, Sequence[Column]]] = {
         Column("NAME", _text("name")),
         Column("MATCH", _of("devices", "devicesTotal")),
         Column("FREE", _text("devicesFree")),
+        Column("TAINTED", _text("devicesTainted")),
         Column("CLAIMS", _by_state("claims")),
         Column("PODS WAITING", _text("podsWaiting")),
         Column("EXTENDED RESOURCE", _text("extendedResource")),

@@ -121,7 +121,6 @@ DEVICE_HINTS: Final[Rows] = (
     ("class", "The DeviceClass does not exist.", "Create it, or correct its name in the claim."),
     ("pool", "Devices of a pool that is not complete or not valid would do.", "The driver must correct its slices."),
     ("free", "Devices that others hold would do.", "End or move the pods that the sentence names."),
-    ("several", "Only several such changes together would do.", "See to all of what the sentence names."),
     (
         "capacity",
         "No such device ever gives the amount of capacity that is asked for.",
@@ -130,7 +129,11 @@ DEVICE_HINTS: Final[Rows] = (
     ("tolerate", "Devices with a taint would do.", "Tolerate the taint in the request, or remove it."),
     ("constraint", "Without one of the claim's constraints it would fit.", "Drop or loosen the constraint."),
     ("selector", "Without a part of a selector it would fit.", "Correct that part of the selector."),
-    ("together", "Each request finds enough devices, all together do not.", "Free devices, or ask for fewer."),
+    (
+        "together",
+        "Each request finds enough devices, all together do not; or only several changes at once would do.",
+        "See to all of what the sentence names; else free devices, or ask for fewer.",
+    ),
     (
         "limit",
         "The claim asks for more devices than the API lets a claim have.",

@@ -563,7 +563,7 @@ DEVICES = (
 @pytest.mark.parametrize(
     ("asked", "row", "wide"),
     [
-        (("deviceclasses",), ("a100", "2/2", "1", "1 Reserved", "0", "example.com/a100"), ("device.driver ==",)),
+        (("deviceclasses",), ("a100", "2/2", "1", "0", "1 Reserved", "0", "example.com/a100"), ("device.driver ==",)),
         (("pools", "--state", "incomplete"), (make.DRIVER, "node-1", "incomplete", "1", "1/2", "0/1"), ("node-1",)),
         (("devices", "--state", "held"), (make.DRIVER, "node-0", "gpu-0", "held", "usable", "ml/held"), ("ml/train",)),
         (("devices", "--state", "tainted"), ("gpu-1", "free", "usable", "-", "k:NoExecute"), ("model=a100",)),

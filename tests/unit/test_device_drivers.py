@@ -11,6 +11,8 @@ from django.test import Client
 from dradash.reader import current
 from dradash.reader.devicedrivers import drivers_asked
 from dradash.reader.moment import show
+from dradash.scheduling.structured import usage
+from dradash.scheduling.structured.anymatch import Budget
 from tests import build
 from tests import builddevices as make
 from tests.scene import Scene
@@ -196,14 +198,31 @@ def test_allocations_are_counted_as_they_come(scene: Scene) -> None:
 def test_a_class_says_how_many_of_its_devices_are_free(scene: Scene) -> None:
     def told(name: str) -> list[int]:
         row = ask(f"/deviceclasses/{name}")["deviceClass"]
-        return [row[n] for n in ("devices", "devicesFree", "devicesTotal")]
+        return [row[n] for n in ("devices", "devicesFree", "devicesTainted", "devicesTotal")]
 
-    assert told("gpu") == [3, 1, 4]
-    assert "3 of 4, 1 free" in get("/deviceclasses")
+    assert told("gpu") == [3, 0, 1, 4]
     scene.put(make.claim("later", "ml", make.request("gpu", "gpu"), devices=[make.result("gpu-1")]))
     scene.look()
-    assert told("gpu") == [3, 0, 4]
+    assert told("gpu") == [3, 0, 0, 4]
     assert "none free" in get("/deviceclasses/gpu")
     scene.put(make.resource_slice(make.device("gpu-0"), make.device("new"), generation=2))
     scene.look()
-    assert told("gpu") == [2, 1, 3]
+    assert told("gpu") == [2, 1, 0, 3]
+    assert "2 of 3, 1 free" in get("/deviceclasses")
+
+
+def test_devices_that_are_tainted_are_free_to_those_who_tolerate_it_only(scene: Scene) -> None:
+    """As dradash_class_devices counts them. A taint without an effect of these keeps nobody away."""
+    taints = [{"key": "broken", "effect": effect} for effect in ("NoSchedule", "NoExecute", "None")]
+    devices = [make.device(f"new-{i}", taints=[taint]) for i, taint in enumerate(taints)]
+    scene.put(make.resource_slice(*devices, generation=2))
+    scene.look()
+    row = ask("/deviceclasses/gpu")["deviceClass"]
+    with scene.web.follower.world() as world:
+        of = world.cluster.device_classes["gpu"]
+        chain = tuple(s.cel.expression for s in of.spec.selectors if s.cel is not None)
+        counted = usage.of_class(world.cluster.inventory, chain, Budget(100))
+    assert counted is not None
+    assert (row["devicesFree"], row["devicesTainted"]) == (counted[usage.FREE], counted[usage.TAINTED]) == (1, 2)
+    page = " ".join(get("/deviceclasses/gpu").split())
+    assert "3 of 4, 1 free, 2 tainted" in page

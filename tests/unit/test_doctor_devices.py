@@ -330,6 +330,13 @@ def test_a_device_that_two_claims_have_leads_to_its_page_and_to_both() -> None:
         *refs("devices", "gpu.example.com/node-0/gpu-0"),
         *refs("pods", "default/p"),
     ]
+    assert finding.sentence == "Device gpu.example.com/node-0/gpu-0 is allocated to 2 claims, to each as a whole."
+
+
+def test_a_device_that_one_claim_has_whole_and_another_a_share_of_is_told_so() -> None:
+    share = make.claim("d", devices=[make.result("gpu-0", shareID="d", consumedCapacity={})])
+    finding = only("device-allocated-twice", make.claim("c", devices=[make.result("gpu-0")]), share, POD)
+    assert finding.sentence.endswith("is allocated to 2 claims, and to 1 of them as a whole.")
 
 
 def test_shares_of_a_device_are_not_the_device_twice() -> None:

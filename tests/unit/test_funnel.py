@@ -254,7 +254,10 @@ def test_capacity_that_is_left_is_told_and_giving_back_a_share_helps() -> None:
     wanted = request(capacity={"requests": {"memory": "40Gi"}})
     found = report(cluster(pool(shared), holder("a", **share), requests=[wanted]))
     assert only_loss(found, "not allocated").why == "capacity memory: needs 40Gi, 20Gi of 80Gi left"
-    assert sentences(found) == ["free a on node-0 (held by pod team/user)"]
+    assert sentences(found) == [
+        "free a on node-0 (held by pod team/user)",
+        "40Gi of memory are asked for, and 20Gi of 80Gi of a on node-0 are left: at most 20Gi may be asked for now",
+    ]
 
 
 def test_more_capacity_than_a_device_has_is_freed_by_nobody() -> None:
@@ -275,49 +278,56 @@ def memory(name: str = "a", value: str = "80Gi", policy: Raw | None = None) -> R
 
 
 @pytest.mark.parametrize(
-    ("asked", "policy", "why", "says"),
+    ("asked", "policy", "why", "says", "now"),
     [
         (
             {"memory": "72Gi"},
             POLICY,
             "capacity memory: needs 72Gi, at most 64Gi may be asked for",
             "at most 64Gi of memory may be asked of a on node-1, and 72Gi are needed",
+            "8Gi",
         ),
         (
             {"memory": "72Gi"},
             {"default": "8Gi", "validValues": ["8Gi", "16Gi"]},
             "capacity memory: needs 72Gi, at most 16Gi may be asked for",
             "at most 16Gi of memory may be asked of a on node-1, and 72Gi are needed",
+            "8Gi",
         ),
         (
             {"memory": "62Gi"},
             {"default": "8Gi", "validRange": {"min": "8Gi", "max": "60Gi", "step": "8Gi"}},
             "capacity memory: needs 64Gi, at most 56Gi may be asked for",
             "at most 56Gi of memory may be asked of a on node-1, and 64Gi are needed",
+            "8Gi",
         ),
         (
             {"mem": "8Gi"},
             None,
             "capacity mem: the device has none",
             "a on node-1 has no capacity mem; there is memory",
+            "",
         ),
         (
             {"memory": "90Gi"},
             None,
             "capacity memory: needs 90Gi, the device has 80Gi",
             "90Gi of memory are asked for, and the largest device on node-1 has 80Gi",
+            "8Gi",
         ),
         (
             {"memory": "90Gi"},
             {"default": "8Gi", "validRange": {"min": "8Gi", "max": "88Gi"}},
             "capacity memory: needs 90Gi, the device has 80Gi",
             "90Gi of memory are asked for, and the largest device on node-1 has 80Gi",
+            "8Gi",
         ),
         (
             {"memory": "96Gi"},
             {"default": "32Gi", "validRange": {"min": "32Gi", "step": "32Gi"}},
             "capacity memory: needs 96Gi, the device has 80Gi",
             "96Gi of memory are asked for, and the largest device on node-1 has 80Gi: at most 64Gi may be asked for",
+            None,
         ),
         (
             {"memory": "70Gi"},
@@ -325,6 +335,7 @@ def memory(name: str = "a", value: str = "80Gi", policy: Raw | None = None) -> R
             "capacity memory: needs 96Gi, the device has 80Gi",
             "70Gi of memory are asked for, rounded up to 96Gi, and the largest device on node-1 has 80Gi: "
             "at most 64Gi may be asked for",
+            None,
         ),
         (
             {"memory": "140Gi"},
@@ -332,6 +343,7 @@ def memory(name: str = "a", value: str = "80Gi", policy: Raw | None = None) -> R
             "capacity memory: needs 160Gi, the device has 80Gi",
             "140Gi of memory are asked for, rounded up to 160Gi, and the largest device on node-1 has 80Gi: "
             "at most 64Gi may be asked for",
+            None,
         ),
         (
             {"memory": "70Gi"},
@@ -339,6 +351,7 @@ def memory(name: str = "a", value: str = "80Gi", policy: Raw | None = None) -> R
             "capacity memory: needs 100Gi, the device has 80Gi",
             "70Gi of memory are asked for, rounded up to 100Gi, and the largest device on node-1 has 80Gi: "
             "at most 60Gi may be asked for",
+            "8Gi",
         ),
     ],
     ids=[
@@ -356,9 +369,9 @@ def memory(name: str = "a", value: str = "80Gi", policy: Raw | None = None) -> R
 )
 @pytest.mark.parametrize("is_held", [False, True])
 def test_an_amount_that_no_device_ever_gives_is_the_advice_however_much_is_left(
-    asked: Raw, policy: Raw | None, why: str, says: str, is_held: bool
+    asked: Raw, policy: Raw | None, why: str, says: str, now: str | None, is_held: bool
 ) -> None:
-    """node-0 has no devices, so it lacks as many as node-1 does."""
+    """node-0 has no devices, so it lacks as many as node-1 does. now: what may be asked for while 72Gi are held."""
     share: Raw = {"shareID": "s", "consumedCapacity": {"memory": "72Gi"}}
     taken = [holder("a", node="node-1", **share)] if is_held else []
     wanted = request(capacity={"requests": asked})
@@ -366,9 +379,10 @@ def test_an_amount_that_no_device_ever_gives_is_the_advice_however_much_is_left(
     found = report(of)
     assert only_loss(found, "not allocated").why == why
     assert stage(found, "not allocated").losses[0].devices[0].claims == ()
-    assert [(h.kind, h.sentence, h.verified) for h in found.hints] == [
-        ("capacity", says, not is_held or says[0] == "_")
-    ]
+    if is_held and now != "":
+        says += "; 8Gi of 80Gi are left" + (f": at most {now} may be asked for now" if now else "")
+    helps = not is_held or bool(now)
+    assert [(h.kind, h.sentence, h.verified) for h in found.hints] == [("capacity", says, helps)]
     assert moves(of).who == "admin"
     assert moves(of).what.endswith(f"change what is asked for: {says}")
 
@@ -495,14 +509,15 @@ def test_a_missing_class_is_the_advice() -> None:
     assert [(h.kind, h.sentence) for h in found.hints] == [("class", "class gpu is missing")]
 
 
-def test_requests_that_need_two_changes_are_told_both() -> None:
+def test_requests_that_need_two_changes_are_told_both_as_one() -> None:
     slices = pool(device("a"), device("b", "l4"))
     requests = [request("one", selectors=selectors(model("a100"))), request("two", selectors=selectors(model("l4")))]
     found = report(cluster(slices, holder("a"), holder("b", name="other", pod="second"), requests=requests))
-    assert sentences(found) == [
-        "free a on node-0 (held by pod team/user)",
-        "free b on node-0 (held by pod team/second)",
-    ]
+    at_once = "free a on node-0 (held by pod team/user); and free b on node-0 (held by pod team/second)"
+    assert sentences(found) == [at_once]
+    told = hint(found, "free")
+    assert (told.request, told.devices) == ("", (f"{DRIVER}/node-0/a", f"{DRIVER}/node-0/b"))
+    assert (told.claims, told.pods) == (("team/held", "team/other"), ("team/user", "team/second"))
 
 
 def test_requests_that_compete_for_the_same_devices_are_told_so() -> None:
@@ -732,10 +747,11 @@ def test_where_there_are_too_few_devices_the_admin_is_told_how_many() -> None:
 def test_what_the_selector_takes_and_something_else_refuses_is_told_with_what_refuses_it() -> None:
     taint = {"key": "broken", "effect": "NoSchedule"}
     slices = pool(device("a", "h100", taints=[taint]), device("b"))
-    mover = moves(cluster(slices, requests=[request(count=2, selectors=selectors(model("h100")))]))
+    of = cluster(slices, requests=[request(count=2, selectors=selectors(model("h100")))])
     has = "a100 (1), and these that it takes: h100 (1: taint broken:NoSchedule)"
-    sentence = f'selector wants model == "h100"; this cluster has {has}'
-    assert mover.what == f"add devices, or change what is asked for: {sentence}"
+    assert sentences(report(of), verified=False) == [f'selector wants model == "h100"; this cluster has {has}']
+    at_once = 'tolerate taint broken:NoSchedule (a on node-0); and leave out model == "h100" of the selector'
+    assert moves(of).what == f"see to all of this: {at_once}"
 
 
 def test_what_the_class_takes_is_told_of_all_nodes() -> None:
@@ -807,6 +823,17 @@ def test_where_no_change_that_was_tried_helps_it_is_said_to_be_not_enough() -> N
     why = "pool p is incomplete: 1 of 2 slices of generation 1"
     assert (mover.who, mover.names) == ("driver", (DRIVER,))
     assert mover.what == f"publish all slices: {why}, which alone is not enough"
+
+
+def test_where_no_change_that_was_tried_helps_none_is_proposed() -> None:
+    def part(name: str, slots: str) -> Raw:
+        return device(name, consumesCounters=[{"counterSet": "card", "counters": {"slots": {"value": slots}}}])
+
+    counters = pool(suffix="c", slices=2, sharedCounters=[{"name": "card", "counters": {"slots": {"value": "4"}}}])
+    parts = pool(part("half", "2"), part("large", "5"), suffix="d", slices=2)
+    mover = moves(cluster(counters, parts, holder("half"), requests=[request(count=2)]))
+    assert (mover.who, mover.names) == ("admin", ())
+    assert mover.what.startswith("free, add or change devices, or ask for others")
 
 
 # --- property --------------------------------------------------------------------------------------------------------

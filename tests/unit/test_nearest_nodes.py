@@ -181,8 +181,8 @@ def test_several_changes_that_only_help_together_are_told_as_one() -> None:
     ]
     of = cluster(*slices, holder("b", "c"), requests=wants("a100", 3), nodes=2)
     mover, first = moves(of), report(of).hints[0]
-    sentence = "free b, c on node-0 (held by pod team/user) and tolerate taint broken:NoSchedule (a on node-0)"
-    assert (first.kind, first.sentence, first.verified) == ("several", sentence, True)
+    sentence = "free b, c on node-0 (held by pod team/user); and tolerate taint broken:NoSchedule (a on node-0)"
+    assert (first.kind, first.sentence, first.verified) == ("together", sentence, True)
     assert (mover.who, mover.names) == ("pod", ("team/user",))
     assert mover.what == f"finish or give devices back: {sentence}"
 
@@ -190,7 +190,7 @@ def test_several_changes_that_only_help_together_are_told_as_one() -> None:
 def test_several_changes_are_not_told_where_one_is_enough() -> None:
     slices = pool(device("a", taints=[TAINT]), device("b"), device("c"), device("d"))
     found = report(cluster(slices, holder("b", "c", "d"), requests=[request(count=2)], nodes=1))
-    assert not [h for h in found.hints if h.kind == "several"]  # one change is enough
+    assert not [h for h in found.hints if h.kind == "together"]  # one change is enough
     assert found.hints[0].sentence == "free 2 of b, c, d on node-0 (held by pod team/user)"
 
 

@@ -65,6 +65,12 @@ def test_the_part_that_refuses_first_is_told_with_what_it_met() -> None:
     ]
 
 
+def test_what_is_bound_to_a_name_is_told_as_what_it_is() -> None:
+    said = ask(f'cel.bind(g, {MINE}, g.model == "h100" && g.model != "")', driver="gpu.example.com")
+    assert [(p.text, p.left) for p in said.parts] == [(f'{MINE}.model == "h100"', 1), (f'{MINE}.model != ""', 1)]
+    assert [seen.values for seen in said.parts[0].met] == [(Met("model", "a100"),), (Met("model", "l4"),)]
+
+
 def test_a_class_gives_its_selectors_before_the_one_that_is_typed() -> None:
     said = ask(f'{MINE}.model == "l4"', device_class="gpu")
     assert [(p.of_class, p.left) for p in said.parts] == [(True, 4), (False, 1)]

@@ -218,10 +218,12 @@ def _twice(exam: Exam) -> Iterator[Finding]:
         keys = sorted(holders)
         since = max(_allocated(exam, claims[k]) for k in keys)
         pods = sorted({pod for k in keys for pod in exam.cluster.pods_by_claim.members(k)})
+        whole = sum(inventory.holds_whole(k, device) for k in keys)
+        how = "to each as a whole" if whole == len(keys) else f"and to {whole} of them as a whole"
         yield exam.finding(
             "device-allocated-twice",
             (str(device),),
-            f"Device {device} is allocated to {count(len(keys), 'claim')}, and to one of them as a whole.",
+            f"Device {device} is allocated to {count(len(keys), 'claim')}, {how}.",
             (*(Ref(CLAIMS, k) for k in keys), Ref(DEVICES, str(device)), *(Ref("pods", p) for p in pods)),
             since,
             namespace=claims[keys[0]].namespace,

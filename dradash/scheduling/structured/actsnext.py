@@ -112,12 +112,12 @@ def _as_advised(hint: Hint) -> ActsNext:
         case "pool":
             mend = "correct the slices" if "is invalid" in hint.sentence else "publish all slices"
             return ActsNext(who="driver", names=hint.names, what=f"{mend}: {hint.sentence}{more}")
-        case "free" | "several" if hint.pods:
+        case "free" | "together" if hint.pods:
             return ActsNext(who="pod", names=hint.pods, what=f"finish or give devices back: {hint.sentence}{more}")
         case "free":
             what = f"delete the claim, which no pod uses: {hint.sentence}{more}"
             return ActsNext(who="admin", names=hint.claims, what=what)
-        case "several":
+        case "together":
             return ActsNext(who="admin", names=hint.names, what=f"see to all of this: {hint.sentence}")
         case "tolerate":
             return ActsNext(who="admin", names=hint.names, what=f"remove the taint, or {hint.sentence}{more}")

@@ -11,16 +11,17 @@ from dradash.scheduling.structured.devices import DeviceID
 from dradash.scheduling.structured.fates import Fate, Stage
 from dradash.scheduling.structured.funnel import Told
 from dradash.scheduling.structured.nodefunnel import NodeFunnel
-from dradash.scheduling.structured.trial import Change
+from dradash.scheduling.structured.trial import Change, Edit
 
 
 class Hint(Told, frozen=True):
-    """kind: devices (too few), class, pool, capacity, free, tolerate, several (of these), constraint, selector,
-    together (the requests compete), limit (of the API).
+    """kind: devices (too few), class, pool, capacity, free, tolerate, constraint, selector, together (the
+    requests compete, or changes of several kinds that help only at once), limit (of the API).
 
-    verified: the allocator finds a solution with it.
+    verified: the allocator finds a solution with it alone; a sentence that names several changes means all of them at
+    once.
     names: the taints, the class, the driver, the attribute, the capacity or the part of the selector that it is
-    about. node: "" for the whole cluster.
+    about. request: "" for all, or several. node: "" for the whole cluster.
     """
 
     kind: str
@@ -36,10 +37,12 @@ class Hint(Told, frozen=True):
 
 
 class Option(msgspec.Struct, frozen=True):
-    """A hint, and the change that it is about: the allocator has not been asked yet."""
+    """A hint, and the change that it is about: the allocator has not been asked yet. act: what to do, where the
+    sentence does not say it."""
 
     hint: Hint
     change: Change
+    act: str = ""
 
 
 class About:
@@ -72,5 +75,6 @@ class About:
                 found.setdefault(fate.why, []).append(fate)
         return dict(sorted(found.items(), key=lambda item: -len(item[1])))
 
-    def with_claim(self, claim: ResourceClaim) -> tuple[ResourceClaim, ...]:
-        return tuple(claim if i == self._place else c for i, c in enumerate(self.funnel.claims))
+    def editing(self, edit: Edit) -> Change:
+        """That this is done to the claim."""
+        return Change(claims=((self._place, edit),))

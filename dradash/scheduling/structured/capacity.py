@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
 
 import msgspec
 
@@ -11,6 +12,8 @@ from dradash.kinds.deviceclaim import CapacityRequirements
 from dradash.kinds.quantity import Format, Quantity, of_int
 from dradash.kinds.resourceslice import CapacityRequestPolicy, CapacityRequestPolicyRange, DeviceCapacity
 from dradash.scheduling.structured.devices import AllocationError, Capacities, amount
+
+NONE: Final = Quantity(0)
 
 
 def fits(
@@ -88,6 +91,49 @@ def _nevers(wanted: CapacityRequirements | None, capacity: Mapping[str, DeviceCa
             continue
         asked = amount(requests[name]) if name in requests else None
         yield Never(name, limit, asked, needs, _highest(min(needs, whole), policy), whole)
+
+
+class Scarce(msgspec.Struct, frozen=True):
+    """A capacity of which others have left too little. asked, needs, whole: as of `Never`."""
+
+    name: str
+    asked: Quantity | None
+    needs: Quantity
+    left: Quantity
+    whole: Quantity
+
+
+def scarce(
+    wanted: CapacityRequirements | None, capacity: Mapping[str, DeviceCapacity], taken: Capacities
+) -> Scarce | None:
+    """The first one. Raises AllocationError."""
+    requests = wanted.requests if wanted is not None else {}
+    for name, needs in consumption(wanted, capacity).items():
+        rest = left(capacity[name], taken.get(name))
+        if rest < needs:
+            asked = amount(requests[name]) if name in requests else None
+            return Scarce(name, asked, needs, rest, amount(capacity[name].value))
+    return None
+
+
+def left(held: DeviceCapacity, taken: Quantity | None) -> Quantity:
+    whole = amount(held.value)
+    return whole if taken is None else whole - taken
+
+
+def less(taken: Capacities, given_back: Iterable[Capacities]) -> Capacities:
+    """What is still taken."""
+    found = dict(taken)
+    for amounts in given_back:
+        for name, quantity in amounts.items():
+            found[name] = found.get(name, NONE) - quantity
+    return found
+
+
+def most_now(held: DeviceCapacity, needs: Quantity, taken: Quantity | None) -> Quantity | None:
+    """The most that may be asked for instead of `needs` while others keep theirs, None where there is nothing."""
+    most = _highest(min(needs, left(held, taken)), held.request_policy)
+    return None if most is None or most <= NONE else most
 
 
 def _highest(bound: Quantity, policy: CapacityRequestPolicy | None) -> Quantity | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from dradash.scheduling.structured.celtree import Call, Comprehension, Const, Ident, ListOf, MapOf, Node, Select, Tree
@@ -27,8 +27,11 @@ class Read(NamedTuple):
     name: str = ""
 
 
+Bound = Mapping[str, Read]  # names that cel.bind gives to a place of the device
+
+
 def reads(tree: Tree) -> frozenset[Read]:
-    return frozenset(_reads(tree.root))
+    return frozenset(_reads(tree.root, {}))
 
 
 def is_plain(tree: Tree) -> bool:
@@ -43,33 +46,50 @@ def is_plain(tree: Tree) -> bool:
     return True
 
 
-def _reads(node: Node) -> Iterator[Read]:
+def _reads(node: Node, bound: Bound) -> Iterator[Read]:
     if isinstance(node, Ident) and node.name == "device":
         yield from map(Read, _MAPS.values())  # it may be used for anything
         return
     if _field(node) in ("driver", "allowMultipleAllocations"):
         return  # every expression is taken to read them
-    seen = _value(node)
+    seen = _value(node, bound)
     if seen is not None:
         yield seen
         return
+    if isinstance(node, Comprehension):
+        given = _bound(node, bound)
+        if given is not None:
+            yield from _reads(node.result, {**bound, node.accu_var: given})
+            return
+        bound = {name: read for name, read in bound.items() if name not in (node.iter_var, node.accu_var)}
     for child in _children(node):
-        yield from _reads(child)
+        yield from _reads(child, bound)
 
 
-def _value(node: Node) -> Read | None:
+def _bound(node: Comprehension, bound: Bound) -> Read | None:
+    """What cel.bind gives its name to, if that is all attributes or capacity, or those of a domain."""
+    match node:
+        case Comprehension(iter_range=ListOf(elements=()), loop_condition=Const(value=False)):
+            given = _value(node.accu_init, bound)
+            return given if given is not None and not given.name else None
+    return None
+
+
+def _value(node: Node, bound: Bound) -> Read | None:
     """What the node takes from the device, if it is such a place itself."""
     if (field := _field(node)) in _MAPS.values():
         return Read(field)
     match node:
+        case Ident(name=name) if name in bound:
+            return bound[name]
         case Ident(name=name) if name in _MAPS:
             return Read(_MAPS[name])
         case Select(operand=operand, field=field):
-            return _in(operand, field)
+            return _in(operand, field, bound)
         case Call(function=function, target=None, args=(whole, Const(value=str(key)))) if function in (*_INDEX, "_?._"):
-            return _in(whole, key)
+            return _in(whole, key, bound)
         case Call(function="@in", target=None, args=(Const(value=str(key)), whole)):
-            return _in(whole, key)
+            return _in(whole, key, bound)
     return None
 
 
@@ -83,8 +103,8 @@ def _field(node: Node) -> str:
     return ""
 
 
-def _in(whole: Node, key: str) -> Read | None:
-    outer = _value(whole)
+def _in(whole: Node, key: str, bound: Bound) -> Read | None:
+    outer = _value(whole, bound)
     if outer is None or outer.name:
         return None if outer is None else outer
     return outer._replace(name=key) if outer.domain else outer._replace(domain=key)

@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 
 from dradash.scheduling.structured.cel import CompileError, RuntimeFault, compile_selector
+from dradash.scheduling.structured.celbind import unbound
 from dradash.scheduling.structured.celmacros import Token, tokens
 from dradash.scheduling.structured.celreads import Read
 from dradash.scheduling.structured.constraints import lookup_attribute, typed_value
@@ -36,9 +37,12 @@ def conjuncts(expression: str) -> tuple[str, ...]:
 
 
 def parts_of(expression: str, compiles: Callable[[str], bool]) -> tuple[str, ...]:
-    """The same, unless a part does not compile: then the expression itself."""
+    """The same, unless a part does not compile: then the expression itself. What cel.bind names is put in its place."""
     parts = _parts(tokens(expression))
-    if len(parts) < 2 or not all(compiles(part) for part in parts):
+    if len(parts) < 2:
+        body = unbound(parts[0] if parts else expression)
+        parts = [body] if body else parts[:0]
+    if not parts or not all(compiles(part) for part in parts):
         return (expression,)
     return tuple(inner for part in parts for inner in parts_of(part, compiles))
 

@@ -322,6 +322,14 @@ class Inventory:
         """Whether the claim takes the whole device, not a share of it."""
         return any(h.device == device and h.consumed is None for h in self._held.get(key, ()))
 
+    def consumed(self, key: str, device: DeviceID) -> Capacities:
+        """What the claim takes of the device's capacity, in shares of it."""
+        of_device: dict[DeviceID, Capacities] = {}
+        for held in self._held.get(key, ()):
+            if held.device == device and held.consumed:
+                add_capacity(of_device, device, held.consumed)
+        return of_device.get(device, {})
+
     def slices_of(self, id_: PoolID) -> Iterable[ResourceSlice]:
         """All slices of the pool, of all generations and nodes."""
         return self._by_pool.get(id_, {}).values()

@@ -26,6 +26,7 @@ HELD: Final = "held"
 SHARED: Final = "shared"
 TWICE: Final = "held twice"
 _NONE: Final = Quantity(0)
+_KEEPS_AWAY: Final = frozenset({"NoSchedule", "NoExecute"})
 
 
 class PoolState(msgspec.Struct, frozen=True):
@@ -137,11 +138,16 @@ def taken_in(inventory: Inventory, state: PoolState) -> int:
     return count
 
 
+def is_tainted(device: Device) -> bool:
+    """Whether a taint keeps away who does not tolerate it."""
+    return any(taint.effect in _KEEPS_AWAY for taint in device.taints)
+
+
 def tainted_in(inventory: Inventory, state: PoolState) -> int:
-    """How many of its devices have a taint."""
+    """How many of its devices are tainted, held or not."""
     known = inventory.of_pool.setdefault(state.id, {})
     if "tainted" not in known:
-        known["tainted"] = sum(bool(d.taints) for s in state.slices for d in s.spec.devices)
+        known["tainted"] = sum(is_tainted(d) for s in state.slices for d in s.spec.devices)
     count: int = known["tainted"]
     return count
 

@@ -6,7 +6,7 @@ Devices that look the same to an expression are asked about once, however many t
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -14,7 +14,7 @@ from dradash.kinds.resourceslice import ResourceSlice
 from dradash.scheduling.structured.cel import CompileError, compile_selector
 from dradash.scheduling.structured.columns import Columns
 from dradash.scheduling.structured.inventory import Inventory
-from dradash.scheduling.structured.ledger import PoolState, Published, devices_in, pool_states, published_in
+from dradash.scheduling.structured.ledger import PoolState, Published, devices_in, is_tainted, pool_states, published_in
 from dradash.scheduling.structured.reading import Reading
 from dradash.scheduling.structured.selection import answer_of
 
@@ -91,23 +91,34 @@ def _leaves(inventory: Inventory, chain: tuple[str, ...]) -> tuple[int, list[Lef
     return seen, [Left(e, t[0], t[1], w) for e, t, w in zip(chain, totals, words, strict=True)]
 
 
-def free(inventory: Inventory, chain: tuple[str, ...]) -> int:
-    """How many of the devices that the chain leaves, in usable pools, no claim holds, wholly or in part."""
+class Free(NamedTuple):
+    """Devices that no claim holds, wholly or in part. tainted: of these, so that only who tolerates it gets them; they
+    do not count as free."""
+
+    free: int = 0
+    tainted: int = 0
+
+
+def free(inventory: Inventory, chain: tuple[str, ...]) -> Free:
+    """Of the devices that the chain leaves, in usable pools."""
     if any(map(compile_error, chain)):
-        return 0
-    return sum(_free_in(inventory, state, chain) for state in pool_states(inventory) if state.state == "usable")
+        return Free()
+    pools = [_free_in(inventory, state, chain) for state in pool_states(inventory) if state.state == "usable"]
+    return Free(sum(one.free for one in pools), sum(one.tainted for one in pools))
 
 
-def _free_in(inventory: Inventory, state: PoolState, chain: tuple[str, ...]) -> int:
+def _free_in(inventory: Inventory, state: PoolState, chain: tuple[str, ...]) -> Free:
     known = inventory.of_taken.setdefault(state.id, {})
     if ("free", chain) not in known:
         of_pool = inventory.of_pool.setdefault(state.id, {})
         if ("matching", chain) not in of_pool:
-            of_pool["matching", chain] = [d.id for d in published_in(inventory, state) if match(d, chain).matches]
+            left = [d for d in published_in(inventory, state) if match(d, chain).matches]
+            of_pool["matching", chain] = [(d.id, is_tainted(d.device)) for d in left]
         held = inventory.held_devices
-        known["free", chain] = sum(id_ not in held for id_ in of_pool["matching", chain])
-    count: int = known["free", chain]
-    return count
+        tainted = [is_one for id_, is_one in of_pool["matching", chain] if id_ not in held]
+        known["free", chain] = Free(len(tainted) - sum(tainted), sum(tainted))
+    found: Free = known["free", chain]
+    return found
 
 
 def _in_pool(inventory: Inventory, state: PoolState, chain: tuple[str, ...], reading: Reading) -> list[Counted]:

@@ -15,7 +15,6 @@ from dradash.scheduling.structured.allocator import object_name
 from dradash.scheduling.structured.claimsize import oversized
 from dradash.scheduling.structured.fates import Stage
 from dradash.scheduling.structured.funnel import Holders, RequestFunnel
-from dradash.scheduling.structured.jointly import Jointly
 from dradash.scheduling.structured.looks import ADVISED, Budget
 from dradash.scheduling.structured.nodefunnel import NodeFunnel
 from dradash.scheduling.structured.requests import requests_of
@@ -108,13 +107,9 @@ class Advisers:
 
     def _advised(self, told: list[NodeFunnel], work: Budget, *, everywhere: bool) -> list[Hint]:
         advice = Advice(self._trials, self._holders, self._pods_of, work, everywhere=everywhere, unread=self._unread)
-        jointly = Jointly(self._trials, self._holders, self._pods_of, everywhere=everywhere)
         found: list[tuple[tuple[bool, bool], Hint]] = []
         for funnel in told:
-            single = [*jointly.invalid_pools(funnel), *advice.on(funnel)]
-            if not any(h.verified for h in single):
-                single = [*jointly.several(funnel), *single]
-            useful = (h for h in single if not _is_idle(h, funnel))
+            useful = (h for h in advice.on(funnel) if not _is_idle(h, funnel))
             found += [(_rank(h, is_hopeless=funnel.is_hopeless), h) for h in useful]
         return [hint for _, hint in sorted(found, key=lambda one: one[0])]
 

@@ -3,46 +3,47 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
-from itertools import combinations, islice
+from collections.abc import Collection, Iterator
+from itertools import islice
 from typing import Final
 
 from msgspec.structs import replace
 
-from dradash.kinds.deviceclaim import ALL, DeviceToleration, ResourceClaim
+from dradash.kinds.deviceclaim import DeviceToleration, ResourceClaim
 from dradash.kinds.resourceslice import DeviceTaint
 from dradash.scheduling.structured.advised import About, Hint, Option
 from dradash.scheduling.structured.allocator import object_name
+from dradash.scheduling.structured.atonce import AT_ONCE, MILDEST, at_once, smallest
 from dradash.scheduling.structured.capacityhints import capacity_options
 from dradash.scheduling.structured.claimhints import compete, over_limit
 from dradash.scheduling.structured.conjuncts import short
 from dradash.scheduling.structured.constraintfates import Course
 from dradash.scheduling.structured.devices import DeviceID
 from dradash.scheduling.structured.fates import Fate, Stage, untolerated, untolerated_taints
+from dradash.scheduling.structured.freeing import Freeing, PodsOf
 from dradash.scheduling.structured.funnel import Holders, met_text
 from dradash.scheduling.structured.looks import Budget
-from dradash.scheduling.structured.nodefunnel import NodeFunnel, lacking
+from dradash.scheduling.structured.nodefunnel import NodeFunnel
 from dradash.scheduling.structured.pools import PoolID
 from dradash.scheduling.structured.selectorwants import NAMED, besides, listing, wants
 from dradash.scheduling.structured.trial import (
     Change,
     Trials,
-    selectors_less,
+    class_with_selectors_less,
     with_selectors_less,
     with_tolerations,
     without_constraint,
 )
 
-FREED: Final = 32  # devices among which those to free are looked for
-MORE: Final = 2  # than seem to be missing
-COMBINATIONS: Final = 16
+__all__ = ["Advice", "PodsOf"]
+
 REQUESTS: Final = 16  # that are advised about, of those that have too few
 OF_A_KIND: Final = 3  # taints, selectors: the most frequent ones
 
 _KINDS: Final = 9
 _GLANCES: Final = 64  # at devices, in the time of one look
 _FACTS: Final = ("devices", "class")  # nothing that could be tried
-PodsOf = Callable[[str], tuple[str, ...]]  # claim key -> keys of the pods that use it
+_SEEN: Final = ("devices", "selector")  # what they say is of use though they do not help
 
 
 class Advice:
@@ -58,16 +59,17 @@ class Advice:
         everywhere: bool,
         unread: Collection[str] = (),
     ) -> None:
-        self._trials, self._holders, self._pods_of = trials, holders, pods_of
+        self._trials, self._freeing = trials, Freeing(trials, holders, pods_of)
         self._everywhere, self._unread = everywhere, unread
         self._work = work
 
     def on(self, funnel: NodeFunnel) -> list[Hint]:
-        """The verified ones first; where no single one helps, those that help together, else none but facts."""
+        """Classes that are missing first, which nothing else makes up for; then the verified ones. Where no single one
+        helps, those that help at once, as one; else none but facts."""
         if over := over_limit(funnel, everywhere=self._everywhere):
             return over
-        found: list[Hint] = []
-        first: list[Option] = []
+        absent, found = self._absent(funnel), list[Hint]()
+        advised: list[tuple[About, list[Option]]] = []
         short = funnel.short()
         together = [] if short else [(i, c) for i, courses in enumerate(funnel.courses) for c in courses]
         concerned = short or together
@@ -76,37 +78,56 @@ class Advice:
             if not self._work.spend(_looks(funnel.claims[place], course)):
                 is_whole = False
                 break
-            of_request = [o for kind in self._kinds(funnel, place, course) for o in kind]
-            tried = [self._tried(funnel, option) for option in of_request]
-            found += tried
-            first += of_request[:1]
-        if len(first) > 1 and is_whole and not any(h.verified for h in found) and self._help_together(funnel, first):
-            return [replace(o.hint, verified=True) for o in first]
+            about = About(funnel, place, course, self._where(funnel))
+            of_request = [o for kind in self._kinds(about) for o in kind]
+            found += [self._tried(funnel, option) for option in of_request]
+            advised.append((about, of_request))
+        if absent:
+            return absent + ([] if together else [h for h in found if h.kind != "class"])
+        helps = list({(h.kind, h.sentence): h for h in reversed(found) if h.verified}.values())[::-1]
+        if not helps and is_whole and (at_once := self._at_once(funnel, advised)) is not None:
+            helps = [at_once]
+            found = [at_once, *(h for h in found if h.kind in _SEEN)]
         if together:
-            helps = {(h.kind, h.sentence): h for h in reversed(found) if h.verified}
-            found = [*reversed(helps.values()), compete(funnel)]
+            return [*helps, compete(funnel)]
         return sorted(found, key=lambda h: not h.verified)
+
+    def _absent(self, funnel: NodeFunnel) -> list[Hint]:
+        """Of all requests and alternatives: one that cannot be asked about ends the attempt."""
+        missing: dict[str, Hint] = {}
+        for place, courses in enumerate(funnel.courses):
+            for course in courses:
+                for option in self._class(About(funnel, place, course, self._where(funnel))):
+                    missing.setdefault(course.request.class_name, option.hint)
+        return list(missing.values())
 
     def _tried(self, funnel: NodeFunnel, option: Option) -> Hint:
         if option.hint.verified or option.hint.kind in _FACTS:
             return option.hint
         return replace(option.hint, verified=self._trials.fits(funnel, option.change))
 
-    def _help_together(self, funnel: NodeFunnel, options: list[Option]) -> bool:
-        """Only changes of devices can be joined; changes of claims would overwrite each other."""
-        if any(o.change.claims is not None or o.change.classes is not None for o in options):
-            return False
-        freed = frozenset(d for o in options for d in o.change.freed)
-        repaired = frozenset(p for o in options for p in o.change.repaired)
-        return self._trials.fits(funnel, Change(freed=freed, repaired=repaired))
+    def _at_once(self, funnel: NodeFunnel, advised: list[tuple[About, list[Option]]]) -> Hint | None:
+        """Changes that help only together, none of which can be left out."""
+        freed: set[DeviceID] = set()
+        freeing: list[tuple[About, list[Option]]] = []
+        others: list[Option] = []
+        for about, of_request in advised:
+            freeing.append((about, self._freeing.with_others(about, freed)))
+            freed |= {d for o in freeing[-1][1] for d in o.change.freed}
+            others += [o for o in of_request if o.hint.kind in MILDEST and not o.change.classes]
+        others.sort(key=lambda o: MILDEST.index(o.hint.kind))
+        needed = smallest(self._trials, funnel, [*(o for _, of in freeing for o in of), *others][:AT_ONCE])
+        frees = [(about, [o for o in of if o in needed]) for about, of in freeing]
+        freed_at_once = [self._freeing.at_once(about, of) for about, of in frees if of]
+        return at_once([*freed_at_once, *(o for o in others if o in needed)]) if needed else None
 
-    def _kinds(self, funnel: NodeFunnel, place: int, course: Course) -> Iterator[list[Option]]:
-        about = About(funnel, place, course, self._where(funnel))
+    def _kinds(self, about: About) -> Iterator[list[Option]]:
         yield self._devices(about)
         yield self._class(about)
         yield self._pools(about)
-        yield self._free(about)
-        yield capacity_options(about, OF_A_KIND)
+        freeing = self._freeing.option(about)
+        yield [] if freeing is None else [freeing]
+        yield capacity_options(about, self._trials.inventory.taken, OF_A_KIND)
         yield self._tolerate(about)
         yield self._constraints(about)
         yield self._selectors(about, Stage.REQUEST)
@@ -141,61 +162,32 @@ class Advice:
         ]
 
     def _pools(self, about: About) -> list[Option]:
-        """Pools that are incomplete here, taken for complete as they are."""
-        incomplete = {p.id for p in about.funnel.sight.pools if p.is_incomplete} if about.funnel.sight else set()
+        """Pools that cannot be used here, taken for complete as they are, or without what makes them invalid."""
+        pools = about.funnel.sight.pools if about.funnel.sight else ()
+        incomplete, invalid = {p.id for p in pools if p.is_incomplete}, {p.id for p in pools if p.is_invalid}
         options = []
         for why, fates in about.lost(Stage.POOL).items():
             id_ = fates[0].id
             pool = PoolID(id_.driver, id_.pool)
-            if pool in incomplete:
+            if pool in incomplete or (pool in invalid and any(f.is_wanted for f in fates)):
                 hint = about.hint("pool", why, names=(id_.driver,), devices=tuple(f.id for f in fates[:NAMED]))
-                options.append(Option(hint, Change(repaired=frozenset((pool,)))))
+                act = f"complete {why.replace(' is incomplete: ', ' (')})"
+                if pool in invalid:
+                    act = f"mend {why.replace(' is invalid: ', ' (')})"
+                options.append(Option(hint, Change(repaired=frozenset((pool,))), act))
         return options[:OF_A_KIND]
-
-    def _free(self, about: About) -> list[Option]:
-        """As few devices as possible. Verified at once: which ones help is found by trying."""
-        blockers = dict.fromkeys(b for f in about.course.fates if f.lost is Stage.FREE for b in f.blockers)
-        names = list(blockers)[:FREED]
-        if not names:
-            return []
-        least = max(1, lacking(about.course)) if about.course.request.mode != ALL else len(blockers)
-        for count in range(least, min(len(names), least + MORE) + 1):
-            tried = list(islice(combinations(names, count), COMBINATIONS))
-            helps = [c for c in tried if self._trials.fits(about.funnel, Change(freed=frozenset(c)))]
-            if helps:
-                return [self._freeing(about, helps, names, count, is_any=len(helps) == len(tried))]
-        if len(names) < least:
-            return []
-        some = names[:least]
-        return [Option(self._free_hint(about, some, len(some), verified=False), Change(freed=frozenset(some)))]
-
-    def _freeing(
-        self, about: About, helps: list[tuple[DeviceID, ...]], names: list[DeviceID], count: int, *, is_any: bool
-    ) -> Option:
-        among = names if is_any else [c[0] for c in helps] if count == 1 else list(helps[0])
-        return Option(self._free_hint(about, among, count, verified=True), Change(freed=frozenset(helps[0])))
-
-    def _free_hint(self, about: About, among: list[DeviceID], count: int, *, verified: bool) -> Hint:
-        claims = tuple(dict.fromkeys(c for d in among for c in self._holders(d)))
-        pods = tuple(dict.fromkeys(p for c in claims for p in self._pods_of(c)))
-        which = listing([d.device for d in among])
-        amount = f"{count} of " if count < len(among) else ""
-        by = listing([f"pod {p}" for p in pods] or [f"claim {c}" for c in claims])
-        sentence = f"free {amount}{which}{about.where} (held by {by})" if by else f"free {amount}{which}{about.where}"
-        hint = about.hint("free", sentence, devices=tuple(among))
-        return replace(hint, claims=claims, pods=pods, verified=verified)
 
     def _tolerate(self, about: About) -> list[Option]:
         options = []
         for why, fates in islice(about.lost(Stage.TAINTS).items(), OF_A_KIND):
             request = about.course.request
             taints = untolerated_taints(fates[0].seen.candidate, request)
-            claim = with_tolerations(about.claim, request, [_toleration(t) for t in taints])
+            edit = with_tolerations(request, [_toleration(t) for t in taints])
             devices = tuple(f.id for f in fates[:NAMED])
             sentence = f"tolerate {why} ({listing([d.device for d in devices])}{about.where})"
             names = untolerated(fates[0].seen.candidate, request)
             hint = about.hint("tolerate", sentence, names=names, devices=devices)
-            options.append(Option(hint, Change(claims=about.with_claim(claim))))
+            options.append(Option(hint, about.editing(edit)))
         return options
 
     def _constraints(self, about: About) -> list[Option]:
@@ -204,15 +196,14 @@ class Advice:
         if is_short and not lost:
             return []
         options = []
-        for place, given in enumerate(about.claim.spec.devices.constraints):
+        for given in dict.fromkeys(about.claim.spec.devices.constraints):
             name = given.match_attribute or given.distinct_attribute or ""
             word = "matchAttribute" if given.match_attribute else "distinctAttribute"
             clashes = [w for w in lost if name in w][:NAMED]
             if clashes or not is_short:
                 sentence = f"{word} {name} refuses{about.where}: {'; '.join(clashes) or 'in combination'}"
                 hint = about.hint("constraint", sentence, names=(name,))
-                changed = about.with_claim(without_constraint(about.claim, place))
-                options.append(Option(hint, Change(claims=changed)))
+                options.append(Option(hint, about.editing(without_constraint(given)), f"leave out {word} {name}"))
             if len(options) == OF_A_KIND:
                 break
         return options
@@ -231,16 +222,14 @@ class Advice:
             more = besides([(about.funnel, 1)], claim, request.full_name, name, stage, self._work)
             sentence = wants(owner, part, values, f"node {about.funnel.node.name}", more)
             hint = about.hint("selector", sentence, names=(name,))
-            options.append(Option(hint, self._less(about, stage, part)))
+            options.append(Option(hint, self._less(about, stage, part), f"leave out {name} of the selector"))
         return options
 
     def _less(self, about: About, stage: Stage, part: str) -> Change:
         request = about.course.request
         if stage is Stage.REQUEST:
-            return Change(claims=about.with_claim(with_selectors_less(about.claim, request, part)))
-        known = self._trials.classes[request.class_name]
-        less = replace(known, spec=replace(known.spec, selectors=selectors_less(known.spec.selectors, part)))
-        return Change(classes={**self._trials.classes, request.class_name: less})
+            return about.editing(with_selectors_less(request, part))
+        return Change(classes=((request.class_name, class_with_selectors_less(part)),))
 
 
 def _looks(claim: ResourceClaim, course: Course) -> int:

@@ -12,6 +12,7 @@ from dradash.kinds.deviceclaim import (
     CapacityRequirements,
     CelSelector,
     DeviceClaim,
+    DeviceConstraint,
     DeviceRequest,
     DeviceSelector,
     DeviceToleration,
@@ -22,7 +23,7 @@ from dradash.kinds.node import Node
 from dradash.kinds.resourceslice import ResourceSlice
 from dradash.scheduling.structured.allocator import Allocator, SearchCut
 from dradash.scheduling.structured.conjuncts import without
-from dradash.scheduling.structured.devices import AllocatedState, AllocationError, DeviceID
+from dradash.scheduling.structured.devices import AllocatedState, AllocationError, DeviceID, remove_capacity
 from dradash.scheduling.structured.effort import Effort
 from dradash.scheduling.structured.inventory import Inventory
 from dradash.scheduling.structured.looks import ASKED, SEARCHED
@@ -37,17 +38,32 @@ _CHANGED: Final = 8  # units of work (effort.py), of a device that is copied wit
 
 
 _Fields = Callable[[Any], dict[str, Any]]
+Edit = Callable[[ResourceClaim], ResourceClaim]
+ClassEdit = Callable[[DeviceClass], DeviceClass]
 
 
 class Change(msgspec.Struct, frozen=True):
-    """What is different. freed: devices that nobody holds. repaired: pools taken for complete, and for valid without
-    the devices that make them invalid. claims, classes: those to allocate and to ask, None where they are as they are.
-    """
+    """What is different. freed: devices that nobody holds; given_back: what these claims have of these devices.
+    repaired: pools taken for complete, and for valid without the devices that make them invalid. claims, classes: by
+    place and by name, what is done to them, one after the other."""
 
     freed: frozenset[DeviceID] = frozenset()
+    given_back: frozenset[tuple[str, DeviceID]] = frozenset()
     repaired: frozenset[PoolID] = frozenset()
-    claims: tuple[ResourceClaim, ...] | None = None
-    classes: Mapping[str, DeviceClass] | None = None
+    claims: tuple[tuple[int, Edit], ...] = ()
+    classes: tuple[tuple[str, ClassEdit], ...] = ()
+
+
+def joined(changes: Iterable[Change]) -> Change:
+    """All of them at once."""
+    every = list(changes)
+    return Change(
+        freed=frozenset(d for c in every for d in c.freed),
+        given_back=frozenset(g for c in every for g in c.given_back),
+        repaired=frozenset(p for c in every for p in c.repaired),
+        claims=tuple(edit for c in every for edit in c.claims),
+        classes=tuple(edit for c in every for edit in c.classes),
+    )
 
 
 class _Changed(Inventory):
@@ -68,7 +84,7 @@ class Trials:
         self._effort = Effort(ASKED)
         self.classes = classes
         self._answers = answers
-        self._inventory = inventory
+        self.inventory = inventory
 
     def fits(self, funnel: NodeFunnel, change: Change) -> bool:
         """False also where no more trials are allowed."""
@@ -81,9 +97,12 @@ class Trials:
             return False
         self.left -= 1
         pools = [self._repaired(p, funnel) if p.id in change.repaired else p for p in funnel.sight.pools]
-        changed = _Changed(pools, _without(self._inventory.taken, pools, change.freed))
-        classes = self.classes if change.classes is None else change.classes
-        claims = funnel.claims if change.claims is None else list(change.claims)
+        changed = _Changed(pools, self._taken(pools, change))
+        classes, claims = dict(self.classes) if change.classes else self.classes, list(funnel.claims)
+        for name, edit_class in change.classes:
+            classes = {**classes, name: edit_class(classes[name])}
+        for place, edit in change.claims:
+            claims[place] = edit(claims[place])
         try:
             allocator = Allocator(changed, classes, STEPS, self._answers, effort)
             return allocator.allocate(funnel.node, claims) is not None
@@ -95,8 +114,17 @@ class Trials:
         finally:
             self._effort.left -= most - effort.left
 
+    def _taken(self, pools: list[Pool], change: Change) -> AllocatedState:
+        """What is taken of these pools, less what is given back."""
+        taken = _without(self.inventory.taken, pools, change.freed)
+        for claim, device in change.given_back:
+            if device in taken.capacity:
+                taken.capacity[device] = dict(taken.capacity[device])
+                remove_capacity(taken.capacity, device, self.inventory.consumed(claim, device))
+        return taken
+
     def _repaired(self, pool: Pool, funnel: NodeFunnel) -> Pool:
-        slices = self._inventory.seen_from(funnel.node)[pool.id]
+        slices = self.inventory.seen_from(funnel.node)[pool.id]
         return built(pool.id, _valid(slices) if pool.is_invalid else slices, None)
 
 
@@ -130,12 +158,16 @@ def _without(taken: AllocatedState, pools: list[Pool], freed: Collection[DeviceI
 # --- claims with something changed -----------------------------------------------------------------------------------
 
 
-def with_tolerations(claim: ResourceClaim, request: Request, added: Iterable[DeviceToleration]) -> ResourceClaim:
-    return _with_request(claim, request, lambda r: {"tolerations": (*r.tolerations, *added)})
+def with_tolerations(request: Request, added: Collection[DeviceToleration]) -> Edit:
+    return _with_request(request, lambda r: {"tolerations": (*r.tolerations, *added)})
 
 
-def with_selectors_less(claim: ResourceClaim, request: Request, part: str) -> ResourceClaim:
-    return _with_request(claim, request, lambda r: {"selectors": selectors_less(r.selectors, part)})
+def with_selectors_less(request: Request, part: str) -> Edit:
+    return _with_request(request, lambda r: {"selectors": selectors_less(r.selectors, part)})
+
+
+def class_with_selectors_less(part: str) -> ClassEdit:
+    return lambda c: replace(c, spec=replace(c.spec, selectors=selectors_less(c.spec.selectors, part)))
 
 
 def selectors_less(selectors: tuple[DeviceSelector, ...], part: str) -> tuple[DeviceSelector, ...]:
@@ -145,29 +177,36 @@ def selectors_less(selectors: tuple[DeviceSelector, ...], part: str) -> tuple[De
     )
 
 
-def with_capacity(claim: ResourceClaim, request: Request, name: str, amount: str | None) -> ResourceClaim:
+def with_capacity(request: Request, name: str, amount: str | None) -> Edit:
     """amount: asked for of the capacity, None for not asking for it."""
 
     def asked(given: Any) -> dict[str, Any]:
         others = {k: v for k, v in (given.capacity.requests if given.capacity else {}).items() if k != name}
         return {"capacity": CapacityRequirements(requests=others if amount is None else {**others, name: amount})}
 
-    return _with_request(claim, request, asked)
+    return _with_request(request, asked)
 
 
-def without_constraint(claim: ResourceClaim, place: int) -> ResourceClaim:
-    devices = claim.spec.devices
-    left = tuple(c for i, c in enumerate(devices.constraints) if i != place)
-    return _with_devices(claim, replace(devices, constraints=left))
+def without_constraint(given: DeviceConstraint) -> Edit:
+    """Without those that say the same, too."""
+
+    def less(claim: ResourceClaim) -> ResourceClaim:
+        devices = claim.spec.devices
+        return _with_devices(claim, replace(devices, constraints=tuple(c for c in devices.constraints if c != given)))
+
+    return less
 
 
 def _with_devices(claim: ResourceClaim, devices: DeviceClaim) -> ResourceClaim:
     return replace(claim, spec=replace(claim.spec, devices=devices))
 
 
-def _with_request(claim: ResourceClaim, wanted: Request, change: _Fields) -> ResourceClaim:
-    requests = tuple(_changed(r, wanted, change) for r in claim.spec.devices.requests)
-    return _with_devices(claim, replace(claim.spec.devices, requests=requests))
+def _with_request(wanted: Request, change: _Fields) -> Edit:
+    def changed(claim: ResourceClaim) -> ResourceClaim:
+        requests = tuple(_changed(r, wanted, change) for r in claim.spec.devices.requests)
+        return _with_devices(claim, replace(claim.spec.devices, requests=requests))
+
+    return changed
 
 
 def _changed(request: DeviceRequest, wanted: Request, change: _Fields) -> DeviceRequest:

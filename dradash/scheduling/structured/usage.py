@@ -8,7 +8,6 @@ from typing import Final
 
 import msgspec
 
-from dradash.kinds.resourceslice import Device
 from dradash.scheduling.structured import ledger, matching
 from dradash.scheduling.structured.anymatch import Answer, Budget, Chain, anywhere, looks_in
 from dradash.scheduling.structured.devices import DeviceID
@@ -21,7 +20,6 @@ SHARED: Final = "shared"  # by claims that take a part of it: others may have th
 TAINTED: Final = "tainted"  # free, but with a taint that keeps away who does not tolerate it
 UNUSABLE: Final = "unusable"  # in a pool that is incomplete or invalid, whether it is held or not
 STATES: Final = (FREE, HELD, SHARED, TAINTED, UNUSABLE)
-_KEEPS_AWAY: Final = frozenset({"NoSchedule", "NoExecute"})
 
 
 class _Devices(msgspec.Struct, frozen=True):
@@ -98,12 +96,8 @@ def _by_taint(devices: Iterable[Published]) -> _Devices:
     plain: set[DeviceID] = set()
     tainted: set[DeviceID] = set()
     for one in devices:
-        (tainted if one.device.taints and _is_tainted(one.device) else plain).add(one.id)
+        (tainted if ledger.is_tainted(one.device) else plain).add(one.id)
     return _Devices(frozenset(plain), frozenset(tainted))
-
-
-def _is_tainted(device: Device) -> bool:
-    return any(taint.effect in _KEEPS_AWAY for taint in device.taints)
 
 
 def _matching(

@@ -33,7 +33,8 @@ PARAMS: Final = frozenset({"q", "sort", "page"})
 
 
 class DeviceClassRow(msgspec.Struct, frozen=True):
-    """left: devices that the selectors leave, of all (`of`) in usable pools; free: of them, that no claim holds."""
+    """left: devices that the selectors leave, of all (`of`) in usable pools. Of them no claim holds those that are free
+    or tainted."""
 
     id: str
     name: str
@@ -41,6 +42,7 @@ class DeviceClassRow(msgspec.Struct, frozen=True):
     selectors: tuple[Left, ...]
     left: int
     free: int
+    tainted: int
     of: int
     error: str
     extended: str  # resource that pods may ask for instead of a claim
@@ -162,13 +164,15 @@ def _item(world: World, name: str, of: DeviceClass, waiting: Counter[str]) -> _I
 
 def _row(world: World, item: _Item, samples: Sequence[Sample]) -> DeviceClassRow:
     seen, left = matching.leaves(world.cluster.inventory, expressions(item.of))
+    free = matching.free(world.cluster.inventory, expressions(item.of))
     return DeviceClassRow(
         id=row_id("class", item.name),
         name=item.name,
         href=device_class_href(item.name),
         selectors=tuple(left),
         left=left[-1].devices if left else seen,
-        free=matching.free(world.cluster.inventory, expressions(item.of)),
+        free=free.free,
+        tainted=free.tainted,
         of=seen,
         error=next((one.error for one in left if one.error), ""),
         extended=item.of.spec.extended_resource_name or "",
