@@ -27,12 +27,16 @@ def funnel_lines(report: DeviceReport, style: Style) -> Iterator[str]:
     for answer in report.answers:
         effect = " (ends the whole attempt)" if answer.stops else ""
         yield f"  {answer.nodes:>6} {safe(answer.message) or 'fit'}{effect}"
-    if report.hints:
+    fixes, facts = ([h for h in report.hints if h.verified is helps] for helps in (True, False))
+    if fixes:
         yield style("bold", "What would make it fit")
-    for hint in report.hints:
-        word = style("good", "tried") if hint.verified else style("dim", "not tried, or not enough alone")
-        notes = [safe(hint.request)] * bool(hint.request) + [word] * bool(hint.request or hint.verified)
-        yield f"  {safe(hint.sentence)}" + (f" ({'; '.join(notes)})" if notes else "")
+    for hint in fixes:
+        notes = [safe(hint.request)] * bool(hint.request) + [style("good", "tried")]
+        yield f"  {safe(hint.sentence)} ({'; '.join(notes)})"
+    if facts:
+        yield style("bold", "What is in the way, of which no single change was seen to be enough")
+    for hint in facts:
+        yield f"  {safe(hint.sentence)}" + (f" ({safe(hint.request)})" if hint.request else "")
 
 
 def _title(request: RequestFunnel, style: Style) -> str:

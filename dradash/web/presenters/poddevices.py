@@ -22,7 +22,6 @@ KINDS: Final[Mapping[str, str]] = {
     "class": "question",
     "pool": "chip",
     "free": "box",
-    "several": "box",
     "capacity": "gear",
     "tolerate": "lock",
     "constraint": "stop",
@@ -40,12 +39,9 @@ class Link(msgspec.Struct, frozen=True):
 
 
 class HintView(msgspec.Struct, frozen=True):
-    """helps: the allocator finds a solution with it; else it is only what was seen."""
-
     icon: str
     sentence: str
     request: str
-    helps: bool
     pods: tuple[Link, ...]
 
 
@@ -108,7 +104,8 @@ class DevicesView(msgspec.Struct, frozen=True):
     of: str = ""
     refused: str = ""
     answers: tuple[AnswerRow, ...] = ()
-    hints: tuple[HintView, ...] = ()
+    fixes: tuple[HintView, ...] = ()  # changes that were tried, with which it fits
+    facts: tuple[HintView, ...] = ()  # what is in the way too, or was not tried
     requests: tuple[RequestView, ...] = ()
     situations: tuple[NodesRow, ...] = ()
     incomplete: str = ""
@@ -137,7 +134,8 @@ def present(
         of=_of(report),
         refused=report.refused,
         answers=tuple(_answer(a.message, a.nodes, stops=a.stops) for a in report.answers),
-        hints=tuple(_hint(h) for h in report.hints),
+        fixes=tuple(_hint(h) for h in report.hints if h.verified),
+        facts=tuple(_hint(h) for h in report.hints if not h.verified),
         requests=tuple(
             _request(i, r, report, selectors.get((r.claim, r.request), "")) for i, r in enumerate(report.requests)
         ),
@@ -168,7 +166,7 @@ def _answer(message: str, nodes: int, *, stops: bool) -> AnswerRow:
 
 def _hint(hint: Hint) -> HintView:
     pods = tuple(Link(p, pod_href(p)) for p in hint.pods)
-    return HintView(KINDS.get(hint.kind, "question"), hint.sentence, hint.request, hint.verified, pods)
+    return HintView(KINDS.get(hint.kind, "question"), hint.sentence, hint.request, pods)
 
 
 def _request(place: int, request: RequestFunnel, report: DeviceReport, selector: str) -> RequestView:
