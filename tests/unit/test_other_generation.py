@@ -10,6 +10,7 @@ from django.test import Client
 
 from dradash.reader import current
 from dradash.reader.moment import show
+from dradash.store.model import StoreUnavailable
 from tests import build, builddevices, pages
 from tests.scene import Scene
 from tests.unit import html
@@ -262,3 +263,16 @@ def test_a_page_on_paper_names_the_cluster_and_the_exact_time() -> None:
         assert re.search(
             r'class="on-paper">[^\n]*as of <time datetime="[^"]+">[0-9-]{10} [0-9:]{8}(\.\d{3})? UTC', main
         )
+
+
+@pytest.mark.parametrize("path", ["/classes/gpu", "/ns/ml/negotiations/train"])
+def test_a_cluster_without_the_kind_has_none_also_while_the_history_cannot_be_read(
+    v1: Scene, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    def refuse(*_: object) -> None:
+        raise StoreUnavailable("away")
+
+    monkeypatch.setattr(v1.model, "history", refuse)
+    main = main_of(path, 404)
+    assert ONLY_V1 in words_of(main)
+    assert "Not known" not in main

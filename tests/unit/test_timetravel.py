@@ -376,7 +376,11 @@ def test_a_moment_may_be_compared_with_now(story: Story) -> None:
     assert 'to <a href="?">now</a>' in page
     assert page.count("removed") > 0
     assert get(f"/compare?with={story.began}&at=now").count("<li>") == page.count("<li>")
-    assert "Two moments of the cluster" in get("/compare?with=now")
+    both = get("/compare?with=now")
+    assert "Two moments of the cluster" in both
+    assert "Both moments are now" in both
+    assert "Both moments are now" not in get("/compare")
+    assert "nor how long ago (5m, 2h 10m) or a time of day (03:12)" in get("/compare?with=99999999999m", 400)
 
 
 def test_a_comparison_is_not_said_to_be_as_it_was_then(story: Story) -> None:

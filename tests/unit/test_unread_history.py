@@ -169,3 +169,25 @@ def test_a_past_in_which_it_cannot_be_read_who_waited_is_not_remembered_as_one_i
         assert 'ws-connect="/live/' in response.content.decode(), "it can be read later"
     words, _ = get(path)
     assert "unknown" not in words
+
+
+def test_a_uid_finds_what_is_there_and_of_what_is_gone_is_said_that_it_cannot_be_looked_up(
+    scene: Scene, away: Away
+) -> None:
+    uid = "1b4e28ba-2fa1-4d3b-a3f5-ef19b5a7633b"
+    scene.put(build.pod("here", "ml", uid=uid, claims={"gpu": "gone"}))
+    scene.look()
+    away()
+    words, _ = get(f"/search?q={uid}")
+    assert "1 result" in words
+    assert "here" in words
+    unknown = "What is gone cannot be looked up by its uid now: the history cannot be read."
+    assert unknown in get("/search?q=2b4e28ba-2fa1-4d3b-a3f5-ef19b5a7633b")[0]
+
+
+@pytest.mark.usefixtures("scene")
+def test_a_page_that_cannot_be_read_speaks_of_a_past_only_where_one_was_asked_for(away: Away) -> None:
+    away()
+    words, _ = get("/doctor/claim-missing.abc", 503)
+    assert "The past" not in words
+    assert "Try again" in words

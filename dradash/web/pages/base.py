@@ -77,7 +77,9 @@ class Page(abc.ABC):
         try:
             return parse(text)
         except BadMoment as error:
-            self.wrong_at = str(error)
+            self.wrong_at = (
+                f"{error}, nor how long ago (5m, 2h 10m) or a time of day (03:12)" if self.typed else str(error)
+            )
             return None
 
     def asked_note(self) -> str:

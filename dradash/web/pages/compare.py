@@ -36,4 +36,5 @@ class ComparePage(Page):
         return [Part("refused", NO_MOMENT, view), self._ask()]
 
     def _ask(self) -> Part:
-        return Part("ask", "compare/_ask.html", compare.Asked(self.query.get(WITH), self.query.get(AT)))
+        asked = compare.Asked(self.query.get(WITH), self.query.get(AT), both_now=self.with_now and self.at is None)
+        return Part("ask", "compare/_ask.html", asked)

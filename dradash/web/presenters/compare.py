@@ -46,6 +46,7 @@ class Asked(msgspec.Struct, frozen=True):
 
     then: str
     now: str
+    both_now: bool = False  # there is nothing to compare
 
 
 class Comparison(msgspec.Struct, frozen=True):
