@@ -32,7 +32,8 @@ class SelectorBody(Shape, frozen=True):
 
 
 class DeviceClassRow(Shape, frozen=True):
-    """devices: that all selectors leave, of devicesTotal in usable pools; devicesFree: of them, that no claim holds.
+    """devices: that all selectors leave, of devicesTotal in usable pools; devicesFree: of them, that no claim holds
+    and counters do not block.
 
     claims: by state.
     """

@@ -14,7 +14,14 @@ from dradash.kinds.resourceslice import ResourceSlice
 from dradash.scheduling.structured.cel import CompileError, compile_selector
 from dradash.scheduling.structured.columns import Columns
 from dradash.scheduling.structured.inventory import Inventory
-from dradash.scheduling.structured.ledger import PoolState, Published, devices_in, pool_states, published_in
+from dradash.scheduling.structured.ledger import (
+    PoolState,
+    Published,
+    blocked_devices,
+    devices_in,
+    pool_states,
+    published_in,
+)
 from dradash.scheduling.structured.reading import Reading
 from dradash.scheduling.structured.selection import answer_of
 
@@ -92,7 +99,8 @@ def _leaves(inventory: Inventory, chain: tuple[str, ...]) -> tuple[int, list[Lef
 
 
 def free(inventory: Inventory, chain: tuple[str, ...]) -> int:
-    """How many of the devices that the chain leaves, in usable pools, no claim holds, wholly or in part."""
+    """How many of the devices that the chain leaves, in usable pools, no claim holds, wholly or in part, and
+    counters do not block."""
     if any(map(compile_error, chain)):
         return 0
     return sum(_free_in(inventory, state, chain) for state in pool_states(inventory) if state.state == "usable")
@@ -104,8 +112,8 @@ def _free_in(inventory: Inventory, state: PoolState, chain: tuple[str, ...]) -> 
         of_pool = inventory.of_pool.setdefault(state.id, {})
         if ("matching", chain) not in of_pool:
             of_pool["matching", chain] = [d.id for d in published_in(inventory, state) if match(d, chain).matches]
-        held = inventory.held_devices
-        known["free", chain] = sum(id_ not in held for id_ in of_pool["matching", chain])
+        held, blocked = inventory.held_devices, blocked_devices(inventory, state)
+        known["free", chain] = sum(id_ not in held and id_ not in blocked for id_ in of_pool["matching", chain])
     count: int = known["free", chain]
     return count
 

@@ -33,7 +33,8 @@ PARAMS: Final = frozenset({"q", "sort", "page"})
 
 
 class DeviceClassRow(msgspec.Struct, frozen=True):
-    """left: devices that the selectors leave, of all (`of`) in usable pools; free: of them, that no claim holds."""
+    """left: devices that the selectors leave, of all (`of`) in usable pools; free: of them, that no claim holds
+    and counters do not block."""
 
     id: str
     name: str
