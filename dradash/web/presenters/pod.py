@@ -34,6 +34,8 @@ from dradash.web.presenters.words import SHOWN, Actor, Chip, actor, claim_chip, 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 EVENTS: Final = 20
 CLAUSES: Final = 50
+WAITS_FOR_CONDITIONS: Final = "BindingConditionsPending"  # reason of the event that PreBind writes before it waits
+NOT_REFUSED: Final = "Nothing yet: it has not refused the pod, in no event and no condition."
 # Newest ones: the conversation in lanes has more. All that are kept were 78 kB, sent anew with each word of a driver.
 ROUNDS: Final = 5
 
@@ -110,6 +112,7 @@ class PodView(msgspec.Struct, frozen=True):
     effects: tuple[pipeline.EffectView, ...]
     agreement: Agreement
     clauses: tuple[Clause, ...]
+    unsaid: str  # why the scheduler has said nothing that could be compared; "" where it has
     events: tuple[EventRow, ...]
     history: tuple[VerdictRow, ...]
     unread: bool  # the history cannot be read now: neither rounds nor earlier verdicts are told
@@ -239,6 +242,7 @@ def present(
         effects=pipeline.effects(verdict),
         agreement=msgspec.structs.replace(said, said=cut(said.said)),
         clauses=tuple(msgspec.structs.replace(c, text=cut(c.text, 200)) for c in said.clauses[:CLAUSES]),
+        unsaid="" if said.said else pipeline.unsaid(verdict) or _not_refused(facts.events),
         events=facts.events,
         history=_history(history.verdicts, pod.uid) if history else (),
         unread=history is None,
@@ -249,6 +253,11 @@ def present(
         context_command=kubectl.get("podschedulingcontexts", pod.namespace, pod.name),
         yaml=pipeline.raw_as_yaml(facts.raw),
     )
+
+
+def _not_refused(events: Sequence[EventRow]) -> str:
+    waits = next((e.text for e in events if e.reason == WAITS_FOR_CONDITIONS), "")
+    return f"It has not refused the pod. It said that it waits: {waits}." if waits else NOT_REFUSED
 
 
 def verdict_of(facts: PodFacts, history: PodHistory | None) -> Verdict | None:

@@ -77,11 +77,22 @@ UNTOLD: Final = {
 }
 
 
+UNSAID: Final = "Nothing yet. A pod that PreEnqueue refuses gets neither an event nor a condition."
+
+
 def untold(verdict: Verdict | None, *, gone: bool) -> str:
     """Why there are no steps to tell; "" when there are some."""
     if verdict is None:
         return "The pod is gone; its last verdicts are in the history." if gone else "Not judged yet."
     return "" if verdict.steps else UNTOLD.get(verdict.outcome, "No attempt is told.")
+
+
+def unsaid(verdict: Verdict | None) -> str:
+    """Why the scheduler says nothing of a pod; "" where it would say something, or no attempt is told."""
+    if verdict is None or not verdict.steps:
+        return ""
+    decides = _deciding(verdict.steps)
+    return UNSAID if decides is not None and decides.point == "PreEnqueue" else ""
 
 
 def present(verdict: Verdict | None) -> tuple[StepView, ...]:
