@@ -12,7 +12,9 @@ from dradash.scheduling.structured.advised import Hint
 from dradash.scheduling.structured.devicereport import DeviceReport, NodesAlike
 from dradash.scheduling.structured.funnel import FunnelStage, Loss, LostDevice, RequestFunnel
 from dradash.scheduling.structured.requests import requests_of
+from dradash.scheduling.verdict import Outcome, Verdict
 from dradash.web.presenters.query import Query
+from dradash.web.presenters.steps import untold
 from dradash.web.presenters.words import Chip, bench_href, claim_href, device_class_href, device_href, plural, pod_href
 
 NODE: Final = "node"
@@ -120,15 +122,16 @@ def present(
     *,
     gone: bool = False,
     no_node: bool = False,
+    verdict: Verdict | None = None,
 ) -> DevicesView:
-    """no_node: there is no such node as the query names. selectors: of (claim key, request), as one expression."""
+    """no_node: there is no such node as the query names. selectors: of (claim key, request), as one expression.
+    verdict: the one in force."""
     node = query.get(NODE)
     all_href = query.link(node=None)
     if no_node:
         return DevicesView("There is no such node.", node, no_node=True, all_href=all_href)
     if report is None:
-        why = "The pod is gone." if gone else "No claim of the pod waits for devices."
-        return DevicesView(why)
+        return DevicesView("The pod is gone." if gone else _nothing(verdict))
     return DevicesView(
         nothing="",
         node=node,
@@ -143,6 +146,13 @@ def present(
         situations=tuple(_situation(s, query) for s in report.situations) if not node else (),
         incomplete=_incomplete(report),
     )
+
+
+def _nothing(verdict: Verdict | None) -> str:
+    """Why there is no report on a pod that is there."""
+    if verdict is not None and verdict.outcome is Outcome.UNKNOWN:
+        return untold(verdict, gone=False)
+    return "No claim of the pod waits for devices."
 
 
 def _of(report: DeviceReport) -> str:
