@@ -389,7 +389,10 @@ def test_a_pod_of_an_extended_resource_names_its_class_and_the_class_names_the_p
     scene.model.set_sync(scene.epoch, SyncState("resourceclaims", "synced", "v1"), scene.now)
     scene.put(pod, make.device_class("behind", 'device.driver == "none"', extendedResourceName="example.com/gpu"))
     scene.look()
-    said = claims_of(get("/ns/ml/pods/asks"))
+    page = get("/ns/ml/pods/asks")
+    assert "claim ml/&lt;extended-resources&gt;" in page
+    assert "/ns/ml/claims/" not in page  # there is no such object yet
+    said = claims_of(page)
     assert '<a href="/deviceclasses/behind">behind</a>' in said
     assert "<code>2 example.com/gpu</code>" in said
     assert "not created yet" in said

@@ -10,12 +10,22 @@ import msgspec
 from dradash.kinds.deviceclaim import ResourceClaim
 from dradash.scheduling.structured.advised import Hint
 from dradash.scheduling.structured.devicereport import DeviceReport, NodesAlike
+from dradash.scheduling.structured.extended import SPECIAL_NAME
 from dradash.scheduling.structured.funnel import FunnelStage, Loss, LostDevice, RequestFunnel
 from dradash.scheduling.structured.requests import requests_of
 from dradash.scheduling.verdict import Outcome, Verdict
 from dradash.web.presenters.query import Query
 from dradash.web.presenters.steps import untold
-from dradash.web.presenters.words import Chip, bench_href, claim_href, device_class_href, device_href, plural, pod_href
+from dradash.web.presenters.words import (
+    Chip,
+    bench_href,
+    claim_href,
+    device_class_href,
+    device_href,
+    plural,
+    pod_href,
+    split,
+)
 
 NODE: Final = "node"
 SHOWN: Final = 12  # devices of a loss that are named
@@ -36,6 +46,8 @@ _ENDS: Final = "such a device ends the attempt, whatever other nodes have"
 
 
 class Link(msgspec.Struct, frozen=True):
+    """href: "" for what is no object, and has no page."""
+
     text: str
     href: str
 
@@ -184,7 +196,7 @@ def _request(place: int, request: RequestFunnel, report: DeviceReport, selector:
     seen = request.stages[0].left
     return RequestView(
         name=request.request,
-        claim=Link(request.claim, claim_href(request.claim)),
+        claim=Link(request.claim, "" if split(request.claim)[1] == SPECIAL_NAME else claim_href(request.claim)),
         device_class=Link(request.device_class, device_class_href(request.device_class)),
         needed="all" if request.needed is None else str(request.needed),
         chip=_chip(request, report),
