@@ -32,8 +32,8 @@ class SelectorBody(Shape, frozen=True):
 
 
 class DeviceClassRow(Shape, frozen=True):
-    """devices: that all selectors leave, of devicesTotal in usable pools. Of them no claim holds devicesFree, nor
-    devicesTainted, which only who tolerates their taints gets.
+    """devices: that all selectors leave, of devicesTotal in usable pools. Of them no claim holds devicesFree nor
+    devicesTainted, and counters do not block them; the tainted ones only who tolerates their taints gets.
 
     claims: by state.
     """

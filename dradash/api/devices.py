@@ -30,7 +30,7 @@ from dradash.scheduling.structured.pools import PoolID
 _SLICES: Final = "resourceslices"
 TAINTED: Final = "tainted"
 _BY: Final = "device"
-_HOLDS: Final = (ledger.FREE, ledger.HELD, ledger.SHARED, ledger.TWICE, ledgerpages.TAKEN, TAINTED)
+_HOLDS: Final = (ledger.FREE, ledger.BLOCKED, ledger.HELD, ledger.SHARED, ledger.TWICE, ledgerpages.TAKEN, TAINTED)
 
 
 class HolderBody(Shape, frozen=True):
@@ -52,7 +52,8 @@ class DeviceTaintBody(Shape, frozen=True):
 
 
 class DeviceRow(Shape, frozen=True):
-    """state: free, held, shared (by claims that have shares of it), "held twice". poolState: "usable" ones give any.
+    """state: free, "blocked by counters" (that held devices use up), held, shared (by claims that have shares of it),
+    "held twice". poolState: "usable" ones give any.
 
     node: that has it, null where a selector says which nodes reach it.
     """

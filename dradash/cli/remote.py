@@ -193,7 +193,7 @@ def _describe_pod(args: Namespace, where: tuple[str, str], at: dict[str, str]) -
         detail = client.get("pods", *where, **at)
         verdict = _if_there(client, "pods", *where, "verdict", **at)
         devices = _if_there(client, "pods", *where, "devices", **at)
-        negotiation = _if_there(client, "negotiations", *where, **at)
+        negotiation = _if_there(client, "negotiations", *where, **at) if _may_negotiate(verdict) else None
     except ClientError as error:
         return _failed(error, "describe", args)
     if args.output == "text":
@@ -202,6 +202,11 @@ def _describe_pod(args: Namespace, where: tuple[str, str], at: dict[str, str]) -
     else:
         _dump(detail | {"verdict": verdict, "devices": devices, "negotiation": negotiation}, args.output)
     return 0
+
+
+def _may_negotiate(verdict: Mapping[str, Any] | None) -> bool:
+    """With structured parameters alone no driver is asked; a pod of both generations, Unknown, may have a context."""
+    return verdict is None or verdict["generation"] != "structured" or verdict["outcome"] == "Unknown"
 
 
 def _if_there(client: Client, *path: str, **params: str) -> dict[str, Any] | None:

@@ -73,15 +73,16 @@ METRICS: Final = {
             GAUGE,
             ("state", "driver"),
             CLUSTER,
-            "Devices in ResourceSlices: free, held, shared (in part), tainted (free, but tainted NoSchedule or "
-            "NoExecute) or unusable (in a pool that is incomplete or invalid).",
+            "Devices in ResourceSlices: free, blocked (not held, but held devices use up counters that it takes), "
+            "held, shared (in part), tainted (free, but tainted NoSchedule or NoExecute) or unusable (in a pool that "
+            "is incomplete or invalid).",
         ),
         Metric(
             "dradash_class_devices",
             GAUGE,
             ("state", "class"),
             CLUSTER,
-            "Devices of usable pools that pass the selectors of a DeviceClass: free, held, shared or tainted.",
+            "Devices of usable pools that pass the selectors of a DeviceClass: free, blocked, held, shared or tainted.",
         ),
         Metric(
             "dradash_pools",

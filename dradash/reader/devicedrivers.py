@@ -27,12 +27,13 @@ _ASKS_TURNED: Final = re.compile(r"""(["'])(?P<driver>[^"'\\]+)\1\s*==\s*device\
 
 
 class Devices(msgspec.Struct, frozen=True):
-    """pools: by state. devices: of the newest generations; held: wholly or in part."""
+    """pools: by state. devices: of the newest generations; held: wholly or in part; blocked: by counters."""
 
     pools: Mapping[str, int] = {}
     devices: int = 0
     held: int = 0
     tainted: int = 0
+    blocked: int = 0
 
 
 class DeviceDebt(msgspec.Struct, frozen=True):
@@ -64,6 +65,7 @@ def devices_of(inventory: Inventory) -> dict[str, Devices]:
             before.devices + state.devices,
             before.held + ledger.taken_in(inventory, state),
             before.tainted + ledger.tainted_in(inventory, state),
+            before.blocked + len(ledger.blocked_devices(inventory, state)),
         )
     return found
 

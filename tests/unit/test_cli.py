@@ -736,6 +736,30 @@ def test_describe_tells_the_devices_as_explain_does(tmp_path: Path, capsys: pyte
 
 
 @pytest.mark.usefixtures("bridge")
+def test_describe_asks_for_no_negotiation_that_there_cannot_be(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = build.pod("both", "ml", claims={"old": "c", "new": "newer"})
+    scene = Scene(*OBJECTS, *objects(PICKY), make.claim("newer", "ml", make.request()), both)
+    scene.look()
+    current.use(scene.web)
+    asked: list[str] = []
+    get = RemoteClient.get
+
+    def noted(client: RemoteClient, *path: str, **params: str) -> dict[str, Any]:
+        asked.append(path[0])
+        return get(client, *path, **params)
+
+    monkeypatch.setattr(RemoteClient, "get", noted)
+    found = {}
+    for pod in ("team/train", "ml/train", "ml/both"):
+        asked.clear()
+        assert run(capsys, "describe", "pod", pod)[0] == 0
+        found[pod] = "negotiations" in asked
+    assert found == {"team/train": False, "ml/train": True, "ml/both": True}
+
+
+@pytest.mark.usefixtures("bridge")
 def test_describe_says_nothing_of_devices_where_nobody_looks_for_any(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Devices" not in run(capsys, "describe", "pod", "ml/train")[1]
 

@@ -132,6 +132,28 @@ def test_shared_counters_are_told_with_what_is_used_of_them() -> None:
     assert "3 of 4 used" in get("/devices/gpu.example.com/rack/a/part")
 
 
+def test_a_device_whose_counters_others_use_up_is_told_as_blocked(scene: Scene) -> None:
+    other = make.device("other", consumesCounters=TAKES)
+    more = make.resource_slice(other, count=3, name="rack-more", pool="rack/a", allNodes=True)
+    counters, parts = OBJECTS[5:7]
+    for each in (counters, parts):
+        scene.put(each | {"spec": each["spec"] | {"pool": each["spec"]["pool"] | {"resourceSliceCount": 3}}})
+    scene.put(more)
+    scene.look()
+    assert ask("/devices/gpu.example.com/rack/a/other")["device"]["state"] == "blocked by counters"
+    (row,) = ask("/devices?state=blocked+by+counters")["items"]
+    assert (row["pool"], row["device"], row["holders"]) == ("rack/a", "other", [])
+    assert "other" not in [r["device"] for r in ask("/devices?state=free")["items"]]
+    page = get("/devices/gpu.example.com/rack/a/other")
+    assert "No claim holds it, but its pool has too little left of a counter that it takes of" in page
+    assert "Free" not in page
+    assert "/devices?driver=gpu.example.com&amp;state=blocked+by+counters" in get("/drivers/gpu.example.com")
+    assert ask("/deviceclasses/gpu")["deviceClass"]["devicesFree"] == 0
+    scene.delete(make.claim("two", "ml"))
+    scene.look()
+    assert ask("/devices/gpu.example.com/rack/a/other")["device"]["state"] == "free"
+
+
 @pytest.mark.usefixtures("scene")
 def test_the_ledger_says_who_holds_a_device_and_what_keeps_others_off() -> None:
     device = ask("/devices/gpu.example.com/node-0/gpu-0")["device"]
@@ -367,7 +389,10 @@ def test_a_pod_of_an_extended_resource_names_its_class_and_the_class_names_the_p
     scene.model.set_sync(scene.epoch, SyncState("resourceclaims", "synced", "v1"), scene.now)
     scene.put(pod, make.device_class("behind", 'device.driver == "none"', extendedResourceName="example.com/gpu"))
     scene.look()
-    said = claims_of(get("/ns/ml/pods/asks"))
+    page = get("/ns/ml/pods/asks")
+    assert "claim ml/&lt;extended-resources&gt;" in page
+    assert "/ns/ml/claims/" not in page  # there is no such object yet
+    said = claims_of(page)
     assert '<a href="/deviceclasses/behind">behind</a>' in said
     assert "<code>2 example.com/gpu</code>" in said
     assert "not created yet" in said

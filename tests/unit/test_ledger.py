@@ -7,7 +7,8 @@ import pytest
 from dradash.kinds.registry import KINDS, read_object
 from dradash.kinds.resourceslice import ResourceSlice
 from dradash.scheduling.cluster import Cluster
-from dradash.scheduling.structured import ledger, matching
+from dradash.scheduling.structured import ledger, matching, usage
+from dradash.scheduling.structured.anymatch import Budget
 from dradash.scheduling.structured.devices import DeviceID
 from dradash.scheduling.structured.ledgerpages import TAKEN, Found, Place, Wanted
 from dradash.scheduling.structured.pools import PoolID
@@ -100,6 +101,55 @@ def test_counters_are_used_by_the_devices_that_are_held() -> None:
     )
     (use,) = ledger.counters(cluster.inventory, state(cluster))
     assert (use.counter_set, use.name, use.used, use.total, use.share) == ("gpu-0", "memory", "30Gi", "40Gi", 0.75)
+
+
+HALVES = {"whole": "40Gi", "half-0": "20Gi", "half-1": "20Gi"}
+
+
+def partitioned() -> Cluster:
+    """Two cards; `whole` takes all of gpu-0, each half the half of it. `lone` takes of a card of its own."""
+    counters = [{"name": f"gpu-{i}", "counters": {"memory": {"value": "40Gi"}}} for i in range(2)]
+    lone = make.device("lone", consumesCounters=[{"counterSet": "gpu-1", "counters": {"memory": {"value": "40Gi"}}}])
+    return build.cluster(
+        make.resource_slice(sharedCounters=counters, count=2, name="counters"),
+        make.resource_slice(
+            *(partition(name, memory) for name, memory in HALVES.items()), lone, count=2, name="devices"
+        ),
+        make.device_class("gpu"),
+    )
+
+
+def test_a_device_whose_counters_are_used_up_is_not_free() -> None:
+    cluster = partitioned()
+    inventory = cluster.inventory
+
+    def holds() -> list[str]:
+        return [ledger.hold_of(inventory, device(n)) for n in ("whole", "half-0", "half-1", "lone")]
+
+    def told() -> tuple[int, int, int, dict[str, int] | None]:
+        found = [Found(inventory, Wanted(hold=of)).count for of in (ledger.FREE, ledger.BLOCKED)]
+        of_class = usage.of_class(inventory, (), Budget(100))
+        return found[0], found[1], matching.free(inventory, ()).free, dict(+of_class) if of_class else None
+
+    def hold(claim: str, name: str) -> None:
+        cluster.put("resourceclaims", f"ml/{claim}", build.raw(make.claim(claim, "ml", devices=[make.result(name)])))
+
+    assert holds() == ["free"] * 4
+    assert told() == (4, 0, 4, {"free": 4})
+    hold("one", "half-0")
+    assert holds() == ["blocked by counters", "held", "free", "free"]
+    assert told() == (2, 1, 2, {"free": 2, "blocked": 1, "held": 1})
+    hold("all", "lone")
+    assert told() == (1, 1, 1, {"free": 1, "blocked": 1, "held": 2})
+    cluster.remove("resourceclaims", "ml/one")
+    assert holds() == ["free", "free", "free", "held"]
+    hold("one", "whole")
+    assert holds() == ["held", "blocked by counters", "blocked by counters", "held"]
+    assert usage.by_driver(inventory)["blocked", make.DRIVER] == 2
+    assert [row.one.id.device for row in Found(inventory, Wanted(hold=ledger.BLOCKED)).after(None, 9)] == [
+        "half-0",
+        "half-1",
+    ]
 
 
 def test_a_quantity_that_is_none_is_told_and_breaks_nothing() -> None:

@@ -205,6 +205,7 @@ def test_devices_pools_and_their_claims_are_told_by_state() -> None:
     counted = values(told["dradash_devices"], "driver", "state")
     assert {state: n for (driver, state), n in counted.items() if driver == make.DRIVER} == {
         "free": 2,
+        "blocked": 0,
         "held": 1,
         "shared": 1,
         "tainted": 1,
@@ -214,6 +215,7 @@ def test_devices_pools_and_their_claims_are_told_by_state() -> None:
     of_class = values(told["dradash_class_devices"], "class", "state")
     assert {state: n for (name, state), n in of_class.items() if name == "a100"} == {
         "free": 1,
+        "blocked": 0,
         "held": 1,
         "shared": 1,
         "tainted": 1,

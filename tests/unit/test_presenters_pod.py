@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 import yaml
 
 from dradash.reader.waits import Waits
@@ -68,6 +69,28 @@ def test_a_node_set_that_is_not_there_any_more_still_counts() -> None:
     verdict, _ = judged(world.cluster, (range(4), "excluded"))
     (group,) = nodes.present(verdict, {}, world.cluster.nodes.names).groups
     assert (group.count, group.names, group.unlisted) == (4, (), 4)
+
+
+WAITS = "waiting for binding conditions for device on node node-0"
+
+
+@pytest.mark.parametrize(
+    ("ran", "event", "said"),
+    [
+        (Step(point="PreEnqueue", code=Code.PENDING), None, "Nothing yet. A pod that PreEnqueue refuses gets neither"),
+        (Step(point="PreBind", code=Code.PENDING), None, "Nothing yet: it has not refused the pod, in no event and no"),
+        (
+            Step(point="PreBind", code=Code.PENDING),
+            build.event(POD, WAITS, reason="BindingConditionsPending"),
+            f"It has not refused the pod. It said that it waits: {WAITS}.",
+        ),
+    ],
+)
+def test_why_the_scheduler_has_said_nothing_follows_from_the_attempt(
+    ran: Step, event: build.Obj | None, said: str
+) -> None:
+    world = World(POD, *([event] if event else ()), verdicts=(build.verdict(POD, ran=(ran,)),))
+    assert shown(world).unsaid.startswith(said)
 
 
 def test_the_deciding_point_is_the_first_that_refuses() -> None:

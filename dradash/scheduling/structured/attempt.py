@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from dradash.scheduling import fiterror, nodechecks
 from dradash.scheduling.course import PLUGIN, Course, summary
 from dradash.scheduling.status import SKIP, SUCCESS, Status, error
-from dradash.scheduling.structured import binding, plugin
+from dradash.scheduling.structured import awaited, binding, plugin
 from dradash.scheduling.structured.claims import Lookup, pod_claims
 from dradash.scheduling.structured.claimwrites import ClaimWrites
 from dradash.scheduling.structured.cycle import CycleState, Listed
@@ -134,11 +134,14 @@ class Attempt(Course):
             return
         writes = self._writes(state)
         status = binding.pre_bind(state, self.node, writes, self.now)
+        waits = not status.is_success and binding.is_waiting(state, self.now)
+        if waits:
+            # The real PreBind waits here, for minutes; nothing is undone until it gives up.
+            status = awaited.waiting((each.claim for each in state.claims), self.node)
         self.say("PreBind", status, effects=tuple(writes.effects))
         if status.is_success:
             self.end(Outcome.SCHEDULABLE, fiterror.assigned(self.pod, self.node))
-        elif binding.is_waiting(state, self.now):
-            # The real PreBind waits here, for minutes; nothing is undone until it gives up.
+        elif waits:
             self.end(Outcome.WAITING, binding.waiting_for_conditions(self.node))
         else:
             undone = self._writes(state)

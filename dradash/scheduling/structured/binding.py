@@ -44,7 +44,7 @@ def is_ready(claim: ResourceClaim) -> Ready:
     for result in claim.status.allocation.devices.results:
         if not result.binding_conditions:
             continue
-        status = _device_status(claim, result)
+        status = device_status(claim, result)
         if status is None:
             return Ready(False)
         conditions = {c.type: c for c in reversed(status.conditions)}
@@ -58,7 +58,8 @@ def is_ready(claim: ResourceClaim) -> Ready:
     return Ready(True)
 
 
-def _device_status(claim: ResourceClaim, result: DeviceRequestAllocationResult) -> AllocatedDeviceStatus | None:
+def device_status(claim: ResourceClaim, result: DeviceRequestAllocationResult) -> AllocatedDeviceStatus | None:
+    """What the driver reports of the device, where it reports something."""
     wanted = (result.driver, result.pool, result.device)
     return next((d for d in claim.status.devices if (d.driver, d.pool, d.device) == wanted), None)
 
@@ -78,7 +79,10 @@ def is_timed_out(claim: ResourceClaim, now: float) -> bool:
 
 
 def pre_bind(state: CycleState, node: str, writes: ClaimWrites, now: float) -> Status:
-    """PreBind. Conditions that are not met yet count as never met: the wait ends with the caller's deadline."""
+    """PreBind at the end of its wait: conditions that are not met yet count as never met, as at the caller's deadline.
+
+    While that is not reached, see `is_waiting`.
+    """
     try:
         for index, claim in enumerate(state.claims):
             if not is_reserved_for_pod(state.pod, claim.claim):

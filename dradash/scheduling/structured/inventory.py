@@ -71,8 +71,9 @@ class Inventory:
         # Worked out of slices by others, forgotten when one changes: of a pool, of all pools.
         self.of_pool: dict[PoolID, dict[Hashable, Any]] = {}
         self.of_all: dict[Hashable, Any] = {}
-        # The same of a pool's slices and of what is taken of it.
+        # The same of a pool's slices and of what is taken of it; of all pools.
         self.of_taken: dict[PoolID, dict[Hashable, Any]] = {}
+        self.of_all_taken: dict[Hashable, Any] = {}
         self._by_pool: dict[PoolID, dict[str, ResourceSlice]] = {}
         self._on_node: dict[str, dict[str, ResourceSlice]] = {}
         self._label_keys: frozenset[str] | None = None
@@ -114,6 +115,7 @@ class Inventory:
         old = self.slices.pop(key, None)
         self._label_keys = None
         self.of_all.clear()
+        self.of_all_taken.clear()
         for item in (old, new):
             if item is not None:
                 self._outdate(item)
@@ -204,6 +206,7 @@ class Inventory:
 
     def _taken_changed(self, device: DeviceID) -> None:
         self.of_taken.pop(PoolID(device.driver, device.pool), None)
+        self.of_all_taken.clear()
         for item in self._by_pool.get(PoolID(device.driver, device.pool), {}).values():
             if is_local(item):
                 self._columns.forget_taken(item)

@@ -14,6 +14,7 @@ import msgspec
 from dradash.kinds.deviceclaim import ResourceClaim
 from dradash.kinds.quantity import Quantity
 from dradash.kinds.resourceslice import Counter, Device, DeviceAttribute, ResourceSlice
+from dradash.scheduling.structured.blocked import blocked_in
 from dradash.scheduling.structured.devices import AllocationError, DeviceID, amount
 from dradash.scheduling.structured.inventory import Inventory
 from dradash.scheduling.structured.pools import PoolID, built
@@ -22,6 +23,7 @@ USABLE: Final = "usable"
 INCOMPLETE: Final = "incomplete"
 INVALID: Final = "invalid"
 FREE: Final = "free"
+BLOCKED: Final = "blocked by counters"  # no claim holds it; held devices use up what it shares with them
 HELD: Final = "held"
 SHARED: Final = "shared"
 TWICE: Final = "held twice"
@@ -117,14 +119,41 @@ def devices_by_driver(inventory: Inventory) -> Mapping[str, int]:
 
 
 def hold_of(inventory: Inventory, device: DeviceID) -> str:
-    """FREE, HELD, SHARED (by shares of it), or TWICE: two claims have it, and one of them the whole."""
+    """FREE, BLOCKED, HELD, SHARED (by shares of it), or TWICE: two claims have it, and one of them the whole."""
     holders = inventory.holders(device)
     if not holders:
-        return FREE
+        return BLOCKED if device in _blocked_beside(inventory, device) else FREE
     whole = any(inventory.holds_whole(key, device) for key in holders)
     if whole:
         return TWICE if len(holders) > 1 else HELD
     return SHARED
+
+
+def _blocked_beside(inventory: Inventory, device: DeviceID) -> frozenset[DeviceID]:
+    state = state_of_pool(inventory, PoolID(device.driver, device.pool))
+    return blocked_devices(inventory, state) if state is not None else frozenset()
+
+
+def blocked_devices(inventory: Inventory, state: PoolState) -> frozenset[DeviceID]:
+    """Of the pool, those of which `hold_of` says BLOCKED."""
+    return blocked_in(inventory, state.id, state.slices)
+
+
+def all_blocked(inventory: Inventory) -> frozenset[DeviceID]:
+    """The same of all pools; only those of which something changed are looked at again."""
+    known: frozenset[DeviceID] | None = inventory.of_all_taken.get("blocked")
+    if known is None:
+        known = frozenset().union(*(blocked_devices(inventory, state) for state in _with_counters(inventory)))
+        inventory.of_all_taken["blocked"] = known
+    return known
+
+
+def _with_counters(inventory: Inventory) -> list[PoolState]:
+    known: list[PoolState] | None = inventory.of_all.get("with counters")
+    if known is None:
+        known = [s for s in pool_states(inventory) if any(item.spec.shared_counters for item in s.slices)]
+        inventory.of_all["with counters"] = known
+    return known
 
 
 def taken_in(inventory: Inventory, state: PoolState) -> int:

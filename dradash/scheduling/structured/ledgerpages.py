@@ -39,8 +39,8 @@ class Placed(NamedTuple):
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """Empty values ask for nothing. hold: as `ledger.hold_of` has them, or TAKEN for any but free. text: part of a
-    device's or a pool's name, in lower case."""
+    """Empty values ask for nothing. hold: as `ledger.hold_of` has them, or TAKEN for any that a claim holds. text: part
+    of a device's or a pool's name, in lower case."""
 
     driver: str = ""
     pool: str = ""
@@ -124,8 +124,11 @@ class Found:
         if wanted.tainted:
             left = [one for one in left if one.device.taints]
         if wanted.hold == ledger.FREE:
-            held = self._inventory.held_devices
-            return [one for one in left if one.id not in held]
+            held, blocked = self._inventory.held_devices, ledger.blocked_devices(self._inventory, state)
+            return [one for one in left if one.id not in held and one.id not in blocked]
+        if wanted.hold == ledger.BLOCKED:
+            blocked = ledger.blocked_devices(self._inventory, state)
+            return [one for one in left if one.id in blocked]
         return [one for one in left if self._is_held_so(one.id)] if wanted.hold else left
 
     def _is_held_so(self, device: DeviceID) -> bool:

@@ -14,7 +14,15 @@ from dradash.kinds.resourceslice import ResourceSlice
 from dradash.scheduling.structured.cel import CompileError, compile_selector
 from dradash.scheduling.structured.columns import Columns
 from dradash.scheduling.structured.inventory import Inventory
-from dradash.scheduling.structured.ledger import PoolState, Published, devices_in, is_tainted, pool_states, published_in
+from dradash.scheduling.structured.ledger import (
+    PoolState,
+    Published,
+    blocked_devices,
+    devices_in,
+    is_tainted,
+    pool_states,
+    published_in,
+)
 from dradash.scheduling.structured.reading import Reading
 from dradash.scheduling.structured.selection import answer_of
 
@@ -92,8 +100,8 @@ def _leaves(inventory: Inventory, chain: tuple[str, ...]) -> tuple[int, list[Lef
 
 
 class Free(NamedTuple):
-    """Devices that no claim holds, wholly or in part. tainted: of these, so that only who tolerates it gets them; they
-    do not count as free."""
+    """Devices that no claim holds, wholly or in part, and counters do not block. tainted: of these, so that only who
+    tolerates it gets them; they do not count as free."""
 
     free: int = 0
     tainted: int = 0
@@ -114,8 +122,8 @@ def _free_in(inventory: Inventory, state: PoolState, chain: tuple[str, ...]) -> 
         if ("matching", chain) not in of_pool:
             left = [d for d in published_in(inventory, state) if match(d, chain).matches]
             of_pool["matching", chain] = [(d.id, is_tainted(d.device)) for d in left]
-        held = inventory.held_devices
-        tainted = [is_one for id_, is_one in of_pool["matching", chain] if id_ not in held]
+        held, blocked = inventory.held_devices, blocked_devices(inventory, state)
+        tainted = [is_one for id_, is_one in of_pool["matching", chain] if id_ not in held and id_ not in blocked]
         known["free", chain] = Free(len(tainted) - sum(tainted), sum(tainted))
     found: Free = known["free", chain]
     return found

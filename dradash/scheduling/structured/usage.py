@@ -15,11 +15,12 @@ from dradash.scheduling.structured.inventory import Inventory
 from dradash.scheduling.structured.ledger import PoolState, Published
 
 FREE: Final = "free"
+BLOCKED: Final = "blocked"  # no claim holds it; held devices use up the counters that it shares with them
 HELD: Final = "held"
 SHARED: Final = "shared"  # by claims that take a part of it: others may have the rest
 TAINTED: Final = "tainted"  # free, but with a taint that keeps away who does not tolerate it
 UNUSABLE: Final = "unusable"  # in a pool that is incomplete or invalid, whether it is held or not
-STATES: Final = (FREE, HELD, SHARED, TAINTED, UNUSABLE)
+STATES: Final = (FREE, BLOCKED, HELD, SHARED, TAINTED, UNUSABLE)
 
 
 class _Devices(msgspec.Struct, frozen=True):
@@ -69,12 +70,15 @@ def of_class(inventory: Inventory, chain: Chain, budget: Budget) -> Counter[str]
 
 
 def _counted(inventory: Inventory, devices: _Devices) -> Counter[str]:
+    blocked = ledger.all_blocked(inventory)
     whole, shared = inventory.taken.devices, inventory.taken.shared
-    found = Counter({FREE: 0, HELD: 0, SHARED: 0, TAINTED: 0})
+    found = Counter({FREE: 0, BLOCKED: 0, HELD: 0, SHARED: 0, TAINTED: 0})
     for state, ids in ((FREE, devices.plain), (TAINTED, devices.tainted)):
         held = ids & whole
         parts = (ids & shared) - held
-        found[state] += len(ids) - len(held) - len(parts)
+        short = len(ids & blocked) if blocked else 0
+        found[state] += len(ids) - len(held) - len(parts) - short
+        found[BLOCKED] += short
         found[HELD] += len(held)
         found[SHARED] += len(parts)
     return found

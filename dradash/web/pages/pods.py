@@ -93,7 +93,8 @@ class PodPage(ExaminedPage):
                 reports = current.get().part(DeviceReports)
                 report = reports.report(world, pod_here, self.now(), node, self.at)
             selectors = poddevices.selectors_of(world.cluster.device_claims, report)
-        return poddevices.present(report, self.query, selectors, gone=gone, no_node=no_node)
+            verdict = world.verdicts.get(self.object_key)
+        return poddevices.present(report, self.query, selectors, gone=gone, no_node=no_node, verdict=verdict)
 
     def view(self) -> pod.PodView | None:
         here = current.get()

@@ -34,7 +34,7 @@ PARAMS: Final = frozenset({"q", "sort", "page"})
 
 class DeviceClassRow(msgspec.Struct, frozen=True):
     """left: devices that the selectors leave, of all (`of`) in usable pools. Of them no claim holds those that are free
-    or tainted."""
+    or tainted, and counters do not block them."""
 
     id: str
     name: str

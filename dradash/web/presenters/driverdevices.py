@@ -30,7 +30,7 @@ class Count(msgspec.Struct, frozen=True):
 
 
 class DeviceCounts(msgspec.Struct, frozen=True):
-    """pools: by state. devices: all, free, held, tainted."""
+    """pools: by state. devices: all, free, blocked by counters (where any is), held, tainted."""
 
     pools: tuple[Count, ...]
     devices: tuple[Count, ...]
@@ -75,7 +75,8 @@ def counts(driver: str, of: Devices) -> DeviceCounts | None:
         ),
         devices=(
             Count("in all", of.devices, _link("devices", driver)),
-            Count("free", of.devices - of.held, _link("devices", driver, ledger.FREE)),
+            Count("free", of.devices - of.held - of.blocked, _link("devices", driver, ledger.FREE)),
+            *((Count("blocked by counters", of.blocked, _link("devices", driver, ledger.BLOCKED)),) * bool(of.blocked)),
             Count("held", of.held, _link("devices", driver, TAKEN)),
             Count("tainted", of.tainted, _link("devices", driver, TAINTED)),
         ),

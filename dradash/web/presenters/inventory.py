@@ -24,6 +24,12 @@ OTHERS: Final = 20  # pools that reach a node
 
 HOLDS: Final = {
     ledger.FREE: Chip("Free", "good", "check", "No claim holds it"),
+    ledger.BLOCKED: Chip(
+        "Blocked by counters",
+        "busy",
+        "stop",
+        "No claim holds it, but its pool has too little left of a counter that it takes of",
+    ),
     ledger.HELD: Chip("Held", "busy", "lock", "A claim holds the whole of it"),
     ledger.SHARED: Chip("Shared", "busy", "turns", "Claims hold shares of it"),
     ledger.TWICE: Chip("Held twice", "bad", "alert", "More than one claim has it, and one of them the whole"),

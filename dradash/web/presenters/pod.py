@@ -21,6 +21,7 @@ from dradash.scheduling.classic.invariants import Invariant
 from dradash.scheduling.classic.negotiation import Negotiation, SeenContext, negotiate
 from dradash.scheduling.doctor.finding import Finding
 from dradash.scheduling.doctor.negotiations import id_of
+from dradash.scheduling.generation import Generation
 from dradash.scheduling.rfc3339 import deletion_asked
 from dradash.scheduling.verdict import ActsNext, Agreement, Clause, HintNote, Outcome, Verdict
 from dradash.store.model import HistoryEntry
@@ -34,6 +35,13 @@ from dradash.web.presenters.words import SHOWN, Actor, Chip, actor, claim_chip, 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 EVENTS: Final = 20
 CLAUSES: Final = 50
+WAITS_FOR_CONDITIONS: Final = "BindingConditionsPending"  # reason of the event that PreBind writes before it waits
+NOT_REFUSED: Final = "Nothing yet: it has not refused the pod, in no event and no condition."
+NO_CONTEXT: Final = "There is no PodSchedulingContext now: scheduler and drivers are not talking about this pod."
+NEVER_ASKED: Final = (
+    "The scheduler chooses the devices itself: of this version no driver is asked first, and there is no "
+    "PodSchedulingContext."
+)
 # Newest ones: the conversation in lanes has more. All that are kept were 78 kB, sent anew with each word of a driver.
 ROUNDS: Final = 5
 
@@ -107,9 +115,12 @@ class PodView(msgspec.Struct, frozen=True):
     more_awaited: int  # than are listed
     rules: tuple[str, ...]  # broken in the negotiation
     has_context: bool
+    has_lanes: bool  # there is, or was, a PodSchedulingContext: its conversation has a page
+    without_context: str  # why none is to be expected, or that there is none now; "" else
     effects: tuple[pipeline.EffectView, ...]
     agreement: Agreement
     clauses: tuple[Clause, ...]
+    unsaid: str  # why the scheduler has said nothing that could be compared; "" where it has
     events: tuple[EventRow, ...]
     history: tuple[VerdictRow, ...]
     unread: bool  # the history cannot be read now: neither rounds nor earlier verdicts are told
@@ -236,9 +247,12 @@ def present(
         more_awaited=max(0, len(negotiation.awaited) - SHOWN),
         rules=few([r.text for r in facts.rules if facts.context and id_of(r, facts.context) not in told]),
         has_context=facts.context is not None,
+        has_lanes=facts.context is not None or bool(history and history.contexts),
+        without_context=_without_context(facts, verdict),
         effects=pipeline.effects(verdict),
         agreement=msgspec.structs.replace(said, said=cut(said.said)),
         clauses=tuple(msgspec.structs.replace(c, text=cut(c.text, 200)) for c in said.clauses[:CLAUSES]),
+        unsaid="" if said.said else pipeline.unsaid(verdict) or _not_refused(facts.events),
         events=facts.events,
         history=_history(history.verdicts, pod.uid) if history else (),
         unread=history is None,
@@ -249,6 +263,11 @@ def present(
         context_command=kubectl.get("podschedulingcontexts", pod.namespace, pod.name),
         yaml=pipeline.raw_as_yaml(facts.raw),
     )
+
+
+def _not_refused(events: Sequence[EventRow]) -> str:
+    waits = next((e.text for e in events if e.reason == WAITS_FOR_CONDITIONS), "")
+    return f"It has not refused the pod. It said that it waits: {waits}." if waits else NOT_REFUSED
 
 
 def verdict_of(facts: PodFacts, history: PodHistory | None) -> Verdict | None:
@@ -293,6 +312,14 @@ def _bypassed(finding: Finding | None, headline: Headline) -> Headline:
         since=finding.since,
         waiting=True,
     )
+
+
+def _without_context(facts: PodFacts, verdict: Verdict | None) -> str:
+    if pipeline.is_mixed(verdict):
+        return "" if facts.context else f"{NO_CONTEXT} Drivers are asked for its claims of v1alpha2 alone."
+    if verdict is not None and verdict.generation == Generation.STRUCTURED:
+        return NEVER_ASKED
+    return "" if facts.context else NO_CONTEXT
 
 
 def _negotiation(facts: PodFacts, history: PodHistory | None) -> Negotiation:

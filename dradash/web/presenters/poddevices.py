@@ -10,10 +10,22 @@ import msgspec
 from dradash.kinds.deviceclaim import ResourceClaim
 from dradash.scheduling.structured.advised import Hint
 from dradash.scheduling.structured.devicereport import DeviceReport, NodesAlike
+from dradash.scheduling.structured.extended import SPECIAL_NAME
 from dradash.scheduling.structured.funnel import FunnelStage, Loss, LostDevice, RequestFunnel
 from dradash.scheduling.structured.requests import requests_of
+from dradash.scheduling.verdict import Outcome, Verdict
 from dradash.web.presenters.query import Query
-from dradash.web.presenters.words import Chip, bench_href, claim_href, device_class_href, device_href, plural, pod_href
+from dradash.web.presenters.steps import untold
+from dradash.web.presenters.words import (
+    Chip,
+    bench_href,
+    claim_href,
+    device_class_href,
+    device_href,
+    plural,
+    pod_href,
+    split,
+)
 
 NODE: Final = "node"
 SHOWN: Final = 12  # devices of a loss that are named
@@ -34,6 +46,8 @@ _ENDS: Final = "such a device ends the attempt, whatever other nodes have"
 
 
 class Link(msgspec.Struct, frozen=True):
+    """href: "" for what is no object, and has no page."""
+
     text: str
     href: str
 
@@ -118,15 +132,16 @@ def present(
     *,
     gone: bool = False,
     no_node: bool = False,
+    verdict: Verdict | None = None,
 ) -> DevicesView:
-    """no_node: there is no such node as the query names. selectors: of (claim key, request), as one expression."""
+    """no_node: there is no such node as the query names. selectors: of (claim key, request), as one expression.
+    verdict: the one in force."""
     node = query.get(NODE)
     all_href = query.link(node=None)
     if no_node:
         return DevicesView("There is no such node.", node, no_node=True, all_href=all_href)
     if report is None:
-        why = "The pod is gone." if gone else "No claim of the pod waits for devices."
-        return DevicesView(why)
+        return DevicesView("The pod is gone." if gone else _nothing(verdict))
     return DevicesView(
         nothing="",
         node=node,
@@ -142,6 +157,13 @@ def present(
         situations=tuple(_situation(s, query) for s in report.situations) if not node else (),
         incomplete=_incomplete(report),
     )
+
+
+def _nothing(verdict: Verdict | None) -> str:
+    """Why there is no report on a pod that is there."""
+    if verdict is not None and verdict.outcome is Outcome.UNKNOWN:
+        return untold(verdict, gone=False)
+    return "No claim of the pod waits for devices."
 
 
 def _of(report: DeviceReport) -> str:
@@ -173,7 +195,7 @@ def _request(place: int, request: RequestFunnel, report: DeviceReport, selector:
     seen = request.stages[0].left
     return RequestView(
         name=request.request,
-        claim=Link(request.claim, claim_href(request.claim)),
+        claim=Link(request.claim, "" if split(request.claim)[1] == SPECIAL_NAME else claim_href(request.claim)),
         device_class=Link(request.device_class, device_class_href(request.device_class)),
         needed="all" if request.needed is None else str(request.needed),
         chip=_chip(request, report),

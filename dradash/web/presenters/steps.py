@@ -10,6 +10,7 @@ import yaml
 
 from dradash.reader.withheld import without_secrets
 from dradash.scheduling.effects import Effect
+from dradash.scheduling.evaluate import MIXED
 from dradash.scheduling.generation import Generation
 from dradash.scheduling.status import Code
 from dradash.scheduling.verdict import Choice, Outcome, Step, StepState, Verdict
@@ -77,11 +78,39 @@ UNTOLD: Final = {
 }
 
 
+MIXED_UNTOLD: Final = (
+    "No attempt is told: claims of v1alpha2 and claims of later versions need different schedulers, "
+    "and this pod has both."
+)
+UNREAD: Final = "No attempt is told: an object that it rests on cannot be read."
+UNSAID: Final = "Nothing yet. A pod that PreEnqueue refuses gets neither an event nor a condition."
+
+
 def untold(verdict: Verdict | None, *, gone: bool) -> str:
     """Why there are no steps to tell; "" when there are some."""
     if verdict is None:
         return "The pod is gone; its last verdicts are in the history." if gone else "Not judged yet."
-    return "" if verdict.steps else UNTOLD.get(verdict.outcome, "No attempt is told.")
+    if verdict.steps:
+        return ""
+    if is_mixed(verdict):
+        return MIXED_UNTOLD
+    # Nothing is known of the pod's generation while kinds are unknown.
+    if verdict.outcome is Outcome.UNKNOWN and verdict.generation:
+        return UNREAD
+    return UNTOLD.get(verdict.outcome, "No attempt is told.")
+
+
+def is_mixed(verdict: Verdict | None) -> bool:
+    """Whether it is not judged because its claims are of both generations."""
+    return verdict is not None and verdict.outcome is Outcome.UNKNOWN and verdict.sentence == MIXED
+
+
+def unsaid(verdict: Verdict | None) -> str:
+    """Why the scheduler says nothing of a pod; "" where it would say something, or no attempt is told."""
+    if verdict is None or not verdict.steps:
+        return ""
+    decides = _deciding(verdict.steps)
+    return UNSAID if decides is not None and decides.point == "PreEnqueue" else ""
 
 
 def present(verdict: Verdict | None) -> tuple[StepView, ...]:
