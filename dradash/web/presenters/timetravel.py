@@ -204,12 +204,13 @@ def timeline(
     now: float,
     at: float | None,
     changed: Sequence[tuple[float, Chip]] | None,
-    first: float,
+    first: float | None = None,
 ) -> Timeline:
     """`changed`: of the page's object (see `changes`); None for a page without one. first: the earliest moment at which
-    the page has something to show."""
+    the page has something to show; None: the start."""
     # The end is a whole minute, so that a live page's slider is not sent anew with every change.
     begin, end = start, -(-now // 60) * 60
+    earliest = start if first is None else first
     marks = _marks(query, changed or (), begin, at)
     # In the middle of a state the change before is the one that it began with; at its beginning, the one before that.
     earlier = [m for m in marks if at is None or (parse(m.moment) or 0.0) < at]
@@ -223,8 +224,8 @@ def timeline(
         previous=earlier[-1] if earlier else None,
         next=later[0] if later else None,
         offers=() if changed is not None else _offers(query, begin, end, at),
-        earliest=query.link(at=show(first), **{"with": None}),
-        earliest_at=first,
+        earliest=query.link(at=show(earliest), **{"with": None}),
+        earliest_at=earliest,
         live=live_link(query) if at is not None else "",
         of_object=changed is not None,
         address=live_link(query),
