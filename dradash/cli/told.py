@@ -45,7 +45,8 @@ def _lines(found: Explanation, style: Style) -> Iterator[str]:
     for finding in found.findings:
         yield f"{style(TONES.get(finding.severity, 'dim'), finding.severity)}: {safe(finding.sentence)}"
         yield f"  Do: {safe(finding.remedy)}"
-        yield f"  {safe(finding.command)}"
+        if finding.command:
+            yield f"  {safe(finding.command)}"
     yield from _titled("Notes", [safe(n) for n in found.notes], style)
 
 

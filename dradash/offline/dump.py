@@ -118,6 +118,12 @@ class Dump:
             return ()
         return _OLDER if newer else _NEWER
 
+    def claims_made(self) -> None:
+        """Claims were put beside those of the input, as from templates."""
+        if "resourceclaims" not in self.known:
+            self.known.add("resourceclaims")
+            self.notes.append("no ResourceClaim in the input: judged as if no other claim had anything allocated")
+
     def pods(self) -> list[Pod]:
         """Those that use claims, or get devices for an extended resource, by key."""
         return [p for _, p in sorted(self.cluster.pods.items()) if p.spec.resource_claims or self._is_extended(p)]

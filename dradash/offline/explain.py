@@ -12,6 +12,7 @@ from dradash.kinds.claim import ResourceClaim
 from dradash.kinds.pod import Pod
 from dradash.offline.concerns import concerns
 from dradash.offline.dump import Dump, Missing, judged_versions
+from dradash.offline.unapplied import make_claims
 from dradash.scheduling.agreement import agreement, last_words
 from dradash.scheduling.claimname import claim_name
 from dradash.scheduling.classic.claims import driver_of
@@ -29,6 +30,8 @@ from dradash.scheduling.structured.devicereport import DeviceReport, device_repo
 from dradash.scheduling.verdict import ActsNext, Agreement, ClaimRef, Evaluation, Outcome, Verdict
 
 SCHEDULABLE: Final = frozenset({Outcome.SCHEDULABLE, Outcome.BOUND})
+# That the scheduler does not come to a pod: of one that nobody has applied it knows nothing.
+OF_THE_QUEUE: Final = frozenset({"blocked-silently", "fits-not-retried"})
 NO_AGREEMENT: Final = Agreement()
 
 
@@ -74,6 +77,8 @@ class Talk(Said, frozen=True, rename="camel"):
 
 
 class FindingSaid(Said, frozen=True, rename="camel"):
+    """command: "" where it is about a pod that nobody has applied yet."""
+
     id: str
     severity: str
     sentence: str
@@ -128,6 +133,9 @@ class Explainer:
 
     def __init__(self, dump: Dump) -> None:
         self._dump = dump
+        self._unapplied = make_claims(dump.cluster)
+        if any(len(assumed) > 1 for assumed in self._unapplied.values()):
+            dump.claims_made()
         self._findings: list[Finding] | None = None
 
     def pod(self, key: str, node: str = "") -> Explanation | None:
@@ -177,11 +185,22 @@ class Explainer:
             steps=_steps(verdict) if decided else (),
             negotiation=_talk(pod, dump.cluster, dump.now),
             agreement=agreement(words, verdict, None) if decided and verdict.steps else NO_AGREEMENT,
-            findings=tuple(_finding(f) for f in self.findings() if concerns(f, pod, verdict, dump.cluster)),
+            findings=tuple(
+                self._finding(f)
+                for f in self.findings()
+                if concerns(f, pod, verdict, dump.cluster)
+                and not (pod.key in self._unapplied and f.code in OF_THE_QUEUE)
+            ),
             missing=tuple(m.what for m in lacks),
-            notes=_notes(dump, verdict),
+            notes=(*self._unapplied.get(pod.key, ()), *_notes(dump, verdict)),
             asked_node=_one(node, evaluation, dump.cluster) if node and decided else None,
         )
+
+    def _finding(self, finding: Finding) -> FindingSaid:
+        # Of what no API server has, kubectl shows nothing.
+        absent = any(ref.kind == "pods" and ref.key in self._unapplied for ref in finding.objects)
+        command = "" if absent else shlex.join(["kubectl", *finding.command])
+        return FindingSaid(finding.id, str(finding.severity), finding.sentence, finding.remedy, command)
 
 
 def _devices(verdict: Verdict, dump: Dump, node: str) -> DeviceReport | None:
@@ -238,11 +257,6 @@ def _talk(pod: Pod, cluster: Cluster, now: float) -> Talk | None:
         awaited=tuple(Move(a.actor, a.claim, a.what) for a in found.awaited),
         warnings=tuple(one.text for one in broken(context, pod, claims, drivers=drivers, now=now)),
     )
-
-
-def _finding(finding: Finding) -> FindingSaid:
-    command = shlex.join(["kubectl", *finding.command])
-    return FindingSaid(finding.id, str(finding.severity), finding.sentence, finding.remedy, command)
 
 
 def _notes(dump: Dump, verdict: Verdict) -> tuple[str, ...]:

@@ -41,6 +41,18 @@ def first_after(here: Current, kind: str, key: str, at: float | None) -> History
     return states[0] if states else None
 
 
+def first_state(here: Current, kind: str, key: str, start: float) -> float:
+    """The earliest moment, from `start` (of the history) on, of which a state of the object is known.
+
+    Of an object that was not there at the start, the first of the states that are read for a page. `start`: of one that
+    nobody ever saw. Unix seconds. Raises StoreUnavailable.
+    """
+    if here.model.history(kind, key, start, start, 1):
+        return start
+    states = here.history(kind, key)
+    return max(start, states[0].at) if states else start
+
+
 def _is_named(found: Found, world: World) -> bool:
     cluster = world.cluster
     match found.kind:

@@ -13,6 +13,7 @@ from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.evaluate import evaluate
 from dradash.scheduling.verdict import Outcome
 from dradash.sim import scenarios
+from dradash.sim.scenarios.model import WATCHED
 from dradash.sim.scenarios.objects import ZONE
 from tests import simworld
 from tests.simworld import World, condition
@@ -211,3 +212,15 @@ def test_the_same_seed_makes_the_same_cluster(name: str) -> None:
 def test_the_documentation_lists_every_scenario_in_its_own_words() -> None:
     listed = [line for line in Path("docs/scenarios.md").read_text().splitlines() if line.startswith("| `")]
     assert listed == [f"| `{name}` | {line} |" for name, line in scenarios.NAMES.items()]
+
+
+# In these one thing happens, and is over within seconds.
+ONCE = ("single-claim", "two-drivers", "deallocation-and-move", "immediate")
+
+
+@pytest.mark.parametrize("name", ONCE)
+def test_what_is_over_soon_does_not_begin_before_somebody_can_watch(name: str) -> None:
+    """`up --demo` starts the cluster, and dradash beside it, which reads it some seconds later."""
+    chosen = scenarios.build(name, 0)
+    assert min(step.at for step in chosen.script) >= WATCHED
+    assert [o for o in chosen.objects if o["kind"] == "Pod"] == []

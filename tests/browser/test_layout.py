@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests import build, builddevices, pages
 from tests.browser.conftest import Site
@@ -374,4 +374,47 @@ def test_a_chosen_theme_and_the_systems_are_the_same_colours_and_paper_is_white(
     assert not set(seen["light"]) & (set(seen["dark"]) - {"rgba(0, 0, 0, 0)"})
     page.emulate_media(media="print")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    page.close()
+
+
+# How far each paint moved what was already to be seen, as the browser counts it; and where the content begins.
+SHIFTS = """() => new PerformanceObserver(list => {
+  window.shifts = (window.shifts || []).concat(list.getEntries().map(entry => entry.value))
+}).observe({type: 'layout-shift', buffered: true})"""
+PAINTED = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+TOP = "() => document.getElementById('main').getBoundingClientRect().top"
+# What the script says of the connection (dradash.js), each in its turn.
+SAID = ("not live", "connecting", "live", "connected, old data", "not live, reconnecting")
+SAY = "said => { document.querySelector('[data-live-text]').textContent = said }"
+
+
+@pytest.mark.parametrize("width", [390, 412])
+@pytest.mark.parametrize("path", ["/", "/pods"])
+def test_the_page_stays_where_it_is_when_the_socket_connects(
+    browser: Browser, show: Show, width: int, path: str
+) -> None:
+    site = show(make_scene())
+    page = browser.new_page(viewport={"width": width, "height": 800})
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:  # until the first paint is over
+        held.append(route)
+
+    page.route("**/dradash.js*", hold)
+    page.goto(site.url + path, wait_until="commit")
+    page.wait_for_selector("#main", state="attached")
+    page.evaluate(PAINTED)
+    expect(page.locator("#live-state")).to_have_text("not live")
+    page.evaluate(SHIFTS)
+    before = page.evaluate(TOP)
+    held[0].continue_()
+    page.wait_for_selector('#live-state[data-state="live"]')
+    page.evaluate(PAINTED)
+    assert page.evaluate(TOP) == before
+    assert sum(page.evaluate("() => window.shifts || []")) < 0.001  # a row of the header is 0.03
+    tops = {}
+    for said in SAID:
+        page.evaluate(SAY, said)
+        tops[said] = page.evaluate(TOP)
+    assert tops == dict.fromkeys(SAID, before)
     page.close()

@@ -178,7 +178,7 @@ def proposed_anew(scene: Scene, times: int) -> None:
     scene.look()
 
 
-LEFT_OUT = "Whatever was said earlier is left out"
+LEFT_OUT = "What was said before"
 ROUNDS_OF = ("/ns/ml/negotiations/train?rounds=all", "/ns/ml/negotiations/train", "/ns/ml/pods/train")
 
 
@@ -205,7 +205,7 @@ def test_of_a_negotiation_that_is_longer_than_what_is_read_no_round_is_numbered_
     for path in ROUNDS_OF:
         page = get(path)
         assert not re.search(r"Round \d", page), path
-        assert LEFT_OUT in page, path
+        assert f"{LEFT_OUT} {first_read} is left out: the newest 200 states are read." in page, path
         assert html.read(page).faults == [], path
     whole = get(ROUNDS_OF[0]).split('id="lanes-title"')[1].split("</section>")[0]
     assert whole.count("Already under way") == 1
@@ -214,3 +214,18 @@ def test_of_a_negotiation_that_is_longer_than_what_is_read_no_round_is_numbered_
     then = f"?at={show(scene.now)}"
     assert "another node selected at least 199 times" in get(ROUNDS_OF[1] + then)
     assert "another node selected at least 59 times" in get(f"/negotiations{then}")
+
+
+def test_of_a_negotiation_that_began_before_it_was_seen_it_is_said_since_when_it_is_known() -> None:
+    """Of two states no reader may think that they are the newest of more than 200."""
+    made = Scene(*build.nodes(4), build.resource_class(), POD, build.claim("gpu", "ml"))
+    made.put(build.context(POD, potential=NODES, created="2026-11-30T03:00:00Z"))  # an hour before
+    seen = show(made.now)
+    made.put(build.context(POD, potential=NODES, selected=NODES[0], created="2026-11-30T03:00:00Z"))
+    made.look()
+    current.use(made.web)
+    for path in ROUNDS_OF:
+        page = get(path)
+        assert f"{LEFT_OUT} {seen} is not known: of then is the first state that dradash has." in page, path
+        assert "200" not in page.split(LEFT_OUT)[1].split("</p>")[0]
+    current.use(None)

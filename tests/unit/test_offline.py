@@ -532,3 +532,71 @@ def test_a_pod_that_gets_devices_for_an_extended_resource_is_judged() -> None:
     (undecided,) = Explainer(dump(*(o for o in objects if o["kind"] != "ResourceSlice"))).all()
     assert "no ResourceSlice in the input" in undecided.sentence
     assert list(Explainer(dump(*(o for o in objects if o["kind"] != "DeviceClass"))).all()) == []
+
+
+# --- manifests that nobody has applied -------------------------------------------------------------------------------
+
+
+def unapplied(obj: build.Obj) -> build.Obj:
+    return obj | {"metadata": {k: v for k, v in obj["metadata"].items() if k not in ("uid", "creationTimestamp")}}
+
+
+TEMPLATED = unapplied(build.pod("train", "ml", templates={"gpu": "one-gpu"}))
+PUBLISHED = (
+    *build.nodes(2),
+    devices.device_class(),
+    devices.resource_slice(devices.device("gpu-0")),
+    devices.claim("other", "elsewhere"),
+)
+
+
+def device_template(count: int = 1) -> build.Obj:
+    spec = {"devices": {"requests": [devices.request(count=count)]}}
+    made = {"apiVersion": devices.V1, "kind": "ResourceClaimTemplate", "metadata": build.meta("one-gpu", "ml")}
+    return unapplied(made) | {"spec": {"spec": spec}}
+
+
+def test_a_pod_that_is_not_applied_is_judged_with_the_claims_that_its_templates_would_make() -> None:
+    told = explained(*PUBLISHED, TEMPLATED, device_template())
+    assert (told.outcome, told.decided, told.schedulable, told.node) == ("Schedulable", True, True, "node-0")
+    assert [c.claim for c in told.claims] == ["train-gpu-xxxxx"]
+    assert told.findings == ()  # it is in no queue that the scheduler might forget it in
+    assert told.notes[:2] == (
+        "Pod ml/train is not applied: it has neither uid nor creationTimestamp",
+        "judged as if the resourceclaim controller had made the claim train-gpu-xxxxx of ResourceClaimTemplate "
+        "ml/one-gpu",
+    )
+
+
+def test_a_template_that_asks_for_too_much_is_told_before_it_is_applied() -> None:
+    told = explained(*PUBLISHED, TEMPLATED, device_template(count=2))
+    assert (told.outcome, told.nodes_fit, told.nodes_total) == ("Unschedulable", 0, 2)
+    assert "cannot allocate all claims" in told.sentence
+    assert all(not f.command for f in told.findings if "pod" in f.sentence.lower())
+
+
+def test_a_template_of_the_classic_generation_makes_a_claim_too() -> None:
+    template = unapplied(build.template("one-gpu", "ml"))
+    told = explained(*build.nodes(2), build.resource_class(), build.claim("other"), TEMPLATED, template)
+    assert (told.outcome, told.claims[0].claim) == ("Waiting", "train-gpu-xxxxx")
+
+
+def test_without_any_claim_in_the_input_the_devices_are_taken_as_free_which_is_said() -> None:
+    told = explained(*PUBLISHED[:-1], TEMPLATED, device_template())
+    assert told.schedulable
+    assert "no ResourceClaim in the input: judged as if no other claim had anything allocated" in told.notes
+
+
+def test_a_pod_that_is_applied_waits_for_the_claim_controller() -> None:
+    told = explained(*PUBLISHED, build.pod("train", "ml", templates={"gpu": "one-gpu"}), device_template())
+    assert told.outcome == "Blocked"
+    assert "not created yet" in told.sentence
+    assert told.notes == ()
+
+
+def test_no_command_asks_for_a_pod_that_does_not_exist() -> None:
+    told = explained(*PUBLISHED, TEMPLATED)
+    assert told.outcome == "Blocked"
+    assert "describe pod" not in " ".join(f.command for f in told.findings)
+    assert told.acts_next is not None
+    assert told.acts_next.who == "admin"

@@ -17,7 +17,7 @@ from dradash.store.model import StoreUnavailable
 from dradash.web.pages.pods import PodsPage
 from dradash.web.presenters import timetravel
 from dradash.web.templatetags.dradash import utc
-from tests import build
+from tests import build, builddevices
 from tests.scene import Scene
 from tests.unit import html
 
@@ -363,6 +363,42 @@ def test_the_start_of_history_is_said_as_the_change_that_it_begins_with(monkeypa
     earliest = re.search(r'href="([^"]*)">The earliest that is kept', listed)
     assert earliest is not None
     assert earliest[1] == f"?{urlencode({'at': show(start)})}"
+    current.use(None)
+
+
+SLICE = builddevices.resource_slice(builddevices.device("gpu-0"))
+LATER = (
+    "/ns/ml/pods/train",
+    "/ns/ml/pods/train/nodes",
+    "/ns/ml/claims/gpu",
+    "/nodes/node-0",
+    "/slices/" + SLICE["metadata"]["name"],
+    "/pools/gpu.example.com/node-0",
+    "/devices/gpu.example.com/node-0/gpu-0",
+)
+
+
+@pytest.mark.parametrize("path", LATER)
+def test_the_earliest_moment_that_is_offered_shows_what_the_page_is_about(path: str) -> None:
+    """History begins with the first kind that is listed, which is before the others are."""
+    made = Scene()
+    made.now += 30.0
+    listed = made.now + 1.0
+    made.put(*build.nodes(1), CLAIM, TRAIN, SLICE)
+    made.look()
+    current.use(made.web)
+    start = made.model.history_start()
+    assert start is not None
+    assert start < listed
+    page = Client().get(path).content.decode()
+    earliest = re.search(r'href="([^"]*)">The earliest that is kept', page)
+    assert earliest is not None
+    assert earliest[1] == f"?{urlencode({'at': show(listed)})}"
+    assert Client().get(path + earliest[1]).status_code == 200
+    before = Client().get(f"{path}?{urlencode({'at': show(start - 60)})}").content.decode()
+    nearest = re.search(r'href="(\?[^"]*)">The earliest that is kept', before)
+    assert nearest is not None
+    assert nearest[1] == earliest[1]
     current.use(None)
 
 

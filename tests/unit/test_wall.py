@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from urllib.parse import urlencode
 
 import html5lib
+import msgspec
 import pytest
 from django.test import Client
 
@@ -14,7 +15,7 @@ from dradash.reader import current
 from dradash.reader.moment import show
 from dradash.scheduling.verdict import ActsNext, Outcome
 from dradash.store.model import SyncState
-from dradash.web.presenters import wall
+from dradash.web.presenters import longest, wall
 from dradash.web.presenters.query import WALL_ROWS
 from tests import build, pages
 from tests.scene import Scene
@@ -83,6 +84,40 @@ def test_what_has_no_room_is_counted() -> None:
     many = [build.pod(f"p{i:02}", "ml") for i in range(wall.PODS + 5)]
     view = wall.present(World(*many))
     assert (len(view.pods), view.more) == (wall.PODS, 5)
+
+
+def test_the_overview_names_the_pods_that_wait_longest_and_counts_the_others() -> None:
+    many = [build.pod(f"p{i:02}", "ml", created=f"2026-11-30T03:{59 - i:02}:00Z") for i in range(longest.ROWS + 3)]
+    person = ActsNext(who="admin", what="Create the claim.")
+    last = msgspec.structs.replace(build.verdict(many[-1], Outcome.BLOCKED, acts_next=person), since=7.0)
+    view = longest.present(World(*many, HELD, BOUND, verdicts=(last, build.verdict(HELD, Outcome.GATED))))
+    assert [p.name for p in view.pods] == [f"p{i:02}" for i in range(longest.ROWS + 2, 2, -1)]
+    assert view.more == 3
+    first = view.pods[0]
+    assert first.actor is not None
+    assert (first.chip.text, first.sentence, first.since) == ("Blocked", last.sentence, 7.0)
+    assert (first.actor.who, first.actor.what, first.href) == ("admin", "Create the claim.", "/ns/ml/pods/p12")
+
+
+def test_the_overview_says_which_pods_hang_who_must_act_and_how_many_more(scene: Scene) -> None:
+    for n in range(longest.ROWS + 2):
+        scene.put(build.pod(f"hung-{n:02}", "ml", claims={"gpu": f"none-{n}"}, created=f"2026-11-29T03:{n:02}:00Z"))
+    scene.look()
+    page = get("/")
+    block = page.split('id="longest-title"')[1].split("</section>")[0]
+    assert re.findall(r'href="/ns/ml/pods/([^"]*)"', block) == [f"hung-{n:02}" for n in range(longest.ROWS)]
+    assert block.count("Blocked") == longest.ROWS
+    assert block.count("<b>admin</b>") == longest.ROWS
+    assert re.search(r'<a href="/pods">and \d+ more pods</a>', block)
+    doctor = page.split('id="doctor-title"')[1].split("</section>")[0]
+    assert re.search(r'<a href="/doctor">and \d+ more findings</a>', doctor)
+
+
+def test_the_overview_does_not_call_unknown_pods_none() -> None:
+    world = World()
+    world.sync = {"pods": SyncState("pods", "forbidden")}
+    assert longest.present(world) == longest.LongestView(known=False)
+    assert longest.present(World()) == longest.LongestView(known=True)
 
 
 def test_the_same_trouble_is_told_once_with_how_often_and_the_oldest_case(scene: Scene) -> None:

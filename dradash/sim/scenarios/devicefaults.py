@@ -10,7 +10,7 @@ from dradash.kinds.node import Node
 from dradash.sim.apiserver import APIServer
 from dradash.sim.devicedrivers import Publisher
 from dradash.sim.scenarios.deviceobjects import DRA, device, device_claim, device_pod, exactly
-from dradash.sim.scenarios.model import Action, Object, Scenario, Step, create, delete, place
+from dradash.sim.scenarios.model import WATCHED, Action, Object, Scenario, Step, create, delete, place
 from dradash.sim.scenarios.structured import ATTACHED, CLASS, DRIVER, GPU_CLASS, gpus, model_is, pod_at, scenario
 from dradash.sim.workloads import RUN_SECONDS
 
@@ -54,7 +54,7 @@ def evicted(_seed: int) -> Scenario:
         GPU_CLASS,
         *claims,
         publisher=publisher,
-        script=(*(pod_at(0.5 + 0.5 * i, name, gpu=name) for i, name in enumerate(names)), Step(15.0, taint)),
+        script=(*(pod_at(0.5 + 0.5 * i, name, gpu=name) for i, name in enumerate(names)), Step(WATCHED, taint)),
     )
 
 
@@ -107,7 +107,7 @@ def reserved_for_full(_seed: int) -> Scenario:
         GPU_CLASS,
         script=(
             Step(0.2, _held(_one("shared"), "node-0", "gpu-0", users)),
-            pod_at(5.0, "one-more", gpu="shared"),
+            pod_at(WATCHED, "one-more", gpu="shared"),
             Step(120.0, delete("pods", "user-0", "team-a")),
         ),
     )
@@ -118,7 +118,7 @@ def device_vanishes(_seed: int) -> Scenario:
     lose = _change(f"node-2-{DRIVER}", lambda devices: devices[1:])
     made = device_claim("team-a", "gpu-1", exactly("gpu", CLASS, model_is("h100")))
     on_node_2 = device_pod("team-a", "train-0", claims={"gpu": "gpu-1"}, selects={"kubernetes.io/hostname": "node-2"})
-    return scenario(GPU_CLASS, made, script=(Step(0.5, create(on_node_2)), Step(10.0, lose)))
+    return scenario(GPU_CLASS, made, script=(Step(0.5, create(on_node_2)), Step(WATCHED, lose)))
 
 
 def allocated_twice(_seed: int) -> Scenario:

@@ -15,6 +15,10 @@ from dradash.sim.drivers import Behaviour
 from dradash.sim.faults import Fault
 from dradash.sim.workloads import Stream
 
+# Simulated seconds until somebody looks: what happens once and is over soon must not happen before. `up --demo` starts
+# the cluster first, and dradash reads it some seconds later.
+WATCHED = 15.0
+
 Object = dict[str, Any]
 Action = Callable[[APIServer], None]
 

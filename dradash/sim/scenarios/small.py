@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from dradash.sim.drivers import Behaviour
-from dradash.sim.scenarios.model import Object, Scenario, Step, create, delete
+from dradash.sim.scenarios.model import WATCHED, Object, Scenario, Step, create, delete
 from dradash.sim.scenarios.objects import (
     ZONE,
     allocated,
@@ -40,14 +40,14 @@ def single_claim(_seed: int) -> Scenario:
     return Scenario(
         objects=world(made),
         drivers=(GPU,),
-        script=(Step(0.5, create(pod("team-a", "train-0", claims={"gpu": "gpu-1"}))),),
+        script=(Step(WATCHED, create(pod("team-a", "train-0", claims={"gpu": "gpu-1"}))),),
     )
 
 
 def two_drivers(_seed: int) -> Scenario:
     templates = (template("team-a", "gpu-tmpl", "gpu.example.com"), template("team-a", "nic-tmpl", "nic.example.com"))
     both = pod("team-a", "train-2", templates={"gpu": "gpu-tmpl", "nic": "nic-tmpl"})
-    return Scenario(objects=world(*templates), drivers=(GPU, NIC), script=(Step(0.5, create(both)),))
+    return Scenario(objects=world(*templates), drivers=(GPU, NIC), script=(Step(WATCHED, create(both)),))
 
 
 def slow_driver(_seed: int) -> Scenario:
@@ -56,7 +56,7 @@ def slow_driver(_seed: int) -> Scenario:
     return Scenario(
         objects=world(made),
         drivers=(slow,),
-        script=(Step(0.5, create(pod("team-a", "patient", templates={"gpu": "gpu-tmpl"}))),),
+        script=(Step(WATCHED, create(pod("team-a", "patient", templates={"gpu": "gpu-tmpl"}))),),
     )
 
 
@@ -113,7 +113,10 @@ def immediate(_seed: int) -> Scenario:
     return Scenario(
         objects=world(),
         drivers=(slow,),
-        script=(Step(0.5, create(made)), Step(1.0, create(pod("team-b", "fpga-job", claims={"fpga": "fpga-now"})))),
+        script=(
+            Step(WATCHED, create(made)),
+            Step(WATCHED + 0.5, create(pod("team-b", "fpga-job", claims={"fpga": "fpga-now"}))),
+        ),
     )
 
 
@@ -121,7 +124,7 @@ def deallocation_and_move(_seed: int) -> Scenario:
     """The claim is allocated on node-0 (zone-a), the pod wants zone-b."""
     made = allocated(claim("team-a", "gpu-move", "gpu.example.com"), GPU, "node-0")
     mover = pod("team-a", "mover-1", claims={"gpu": "gpu-move"}, selects={ZONE: "zone-b"})
-    return Scenario(objects=world(made), drivers=(GPU,), script=(Step(0.5, create(mover)),))
+    return Scenario(objects=world(made), drivers=(GPU,), script=(Step(WATCHED, create(mover)),))
 
 
 def deletion_with_finalizer(_seed: int) -> Scenario:
@@ -132,9 +135,9 @@ def deletion_with_finalizer(_seed: int) -> Scenario:
         drivers=(GPU,),
         script=(
             Step(0.5, create(pod("team-a", "holder", claims={"gpu": "gpu-old"}))),
-            Step(10.0, delete("resourceclaims", "gpu-old", "team-a")),
-            Step(11.0, create(pod("team-a", "late", claims={"gpu": "gpu-old"}))),
-            Step(40.0, delete("pods", "holder", "team-a")),
+            Step(WATCHED, delete("resourceclaims", "gpu-old", "team-a")),
+            Step(WATCHED + 1.0, create(pod("team-a", "late", claims={"gpu": "gpu-old"}))),
+            Step(WATCHED + 30.0, delete("pods", "holder", "team-a")),
         ),
     )
 

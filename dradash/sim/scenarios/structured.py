@@ -17,7 +17,7 @@ from dradash.sim.scenarios.deviceobjects import (
     exactly,
     first_available,
 )
-from dradash.sim.scenarios.model import Object, Scenario, Step, create, delete
+from dradash.sim.scenarios.model import WATCHED, Object, Scenario, Step, create, delete
 from dradash.sim.scenarios.objects import namespace, node
 from dradash.sim.workloads import Stream
 
@@ -170,10 +170,10 @@ def taint_rule(_seed: int) -> Scenario:
         publishers=(GPUS,),
         script=(
             Step(0.5, create(filler, *pods[:3])),
-            Step(10.0, create(made)),
-            Step(25.0, create(pods[3])),
-            Step(35.0, delete("pods", "stays", "team-a")),
-            Step(45.0, delete("devicetaintrules", "drain-node-2")),
+            Step(WATCHED, create(made)),
+            Step(WATCHED + 15.0, create(pods[3])),
+            Step(WATCHED + 25.0, delete("pods", "stays", "team-a")),
+            Step(WATCHED + 35.0, delete("devicetaintrules", "drain-node-2")),
         ),
     )
 
@@ -247,7 +247,7 @@ def binding_conditions(_seed: int) -> Scenario:
         GPU_CLASS,
         *claims,
         publisher=publisher,
-        script=(pod_at(0.5, "attached", gpu="quick"), pod_at(1.0, "waits", gpu="never")),
+        script=(pod_at(0.5, "waits", gpu="never"), pod_at(WATCHED, "attached", gpu="quick")),
     )
 
 

@@ -18,7 +18,7 @@ from dradash.reader import current
 from dradash.reader.comparing import differing
 from dradash.reader.differences import Differs
 from dradash.reader.moment import ASKED, BadMoment, parse
-from dradash.reader.nearest import first_after
+from dradash.reader.nearest import first_after, first_state
 from dradash.reader.series import Sample
 from dradash.reader.world import Freshness, World
 from dradash.scheduling.cluster import claim_keys
@@ -126,6 +126,10 @@ class Page(abc.ABC):
     def changed(self) -> list[tuple[float, Chip]] | None:
         """When the page's object became another one, oldest first; None for a page without an object."""
         return None
+
+    def first_shown(self, start: float) -> float:
+        """The first moment that has what the page is about; start: of the history, in Unix seconds."""
+        return start
 
     def comparison(self) -> list[Part]:
         """What changed of the page's object since the other moment, where one is asked for."""
@@ -244,7 +248,8 @@ class Page(abc.ABC):
                 start = here.model.history_start()
                 if start is None:
                     return []
-                view = timetravel.timeline(self.query, start, now, self.at, self.changed())
+                first = max(start, self.first_shown(start))
+                view = timetravel.timeline(self.query, start, now, self.at, self.changed(), first)
         return [Part("timeline", "_timeline.html", view)]
 
     def _parts_at(self, now: float) -> tuple[str, list[Part], int]:
@@ -263,7 +268,8 @@ class Page(abc.ABC):
                 return title, [*self.comparison(), *parts], answered
             except BeforeHistory as before:
                 name = AT if self.at is not None and self.at < before.start else WITH
-                view = timetravel.before_history(before.start, self.query, name)
+                first = max(before.start, self.first_shown(before.start))
+                view = timetravel.before_history(first, self.query, name)
         return "No such moment", self.no_moment(view), code
 
     def no_moment(self, view: timetravel.NoMoment) -> list[Part]:
@@ -311,6 +317,10 @@ class ObjectPage(Page):
     def changed(self) -> list[tuple[float, Chip]] | None:
         kind = self.marked or self.kind
         return timetravel.changes(kind, current.get().history(kind, self.object_key))
+
+    def first_shown(self, start: float) -> float:
+        """That of its first state which is read: history begins before the kind was listed, or the object was made."""
+        return first_state(current.get(), self.kind, self.object_key, start)
 
     def related(self) -> list[tuple[str, str]]:
         """(kind, key) of what is compared when this object is."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from itertools import islice
 from typing import Any, ClassVar, Final, TypeAlias
 
 import msgspec
@@ -10,6 +11,7 @@ import msgspec
 from dradash.reader import current, topics
 from dradash.reader.before import world_before
 from dradash.reader.moment import show
+from dradash.reader.nearest import first_state
 from dradash.reader.unpublished import last_published
 from dradash.reader.world import World
 from dradash.scheduling.doctor.finding import DEVICES, POOLS
@@ -23,6 +25,7 @@ from dradash.web.presenters import deviceclasses, ledger, pools, slices, status
 from dradash.web.presenters.inventory import Gone
 from dradash.web.rows import Row
 
+LOOKED_AT: Final = 5  # slices of a pool
 JUST_BEFORE: Final = 0.001  # seconds: what moments in addresses are exact to
 
 
@@ -116,6 +119,13 @@ class _PublishedPage(ShowsFindings):
 
     @abc.abstractmethod
     def detail(self, world: World) -> PublishedView | None: ...
+
+    def first_shown(self, start: float) -> float:
+        """That of the first state of the slices that publish it now."""
+        here, pool = current.get(), PoolID(self.where["driver"], self.where["pool"])
+        with here.follower.world() as live:
+            names = [item.name for item in islice(live.cluster.inventory.slices_of(pool), LOOKED_AT)]
+        return min((first_state(here, slices.KIND, name, start) for name in names), default=start)
 
     def missing(self, unread: str = "") -> tuple[str, list[Part], int]:
         """Where no slice publishes it. While slices or the history cannot be read, it is not called absent.

@@ -8,7 +8,7 @@ from typing import Final
 from dradash.reader import current, topics
 from dradash.web.fragments import Part
 from dradash.web.pages.findings import ShowsFindings
-from dradash.web.presenters import doctor, overview, pictures, wall
+from dradash.web.presenters import doctor, longest, overview, pictures, wall
 from dradash.web.presenters.query import KIOSK
 
 BLOCKS: Final = ("totals", "pending", "claims", "negotiations", "kinds", "changes")
@@ -32,14 +32,15 @@ class OverviewPage(ShowsFindings):
 
     def _desk(self) -> list[Part]:
         with self.world() as world:
-            view = overview.present(world)
+            view, waiting = overview.present(world), longest.present(world)
         follower = current.get().follower
         with follower.world():
             samples = follower.observations.series.until(self.now())
         report = current.get().findings(self.at)
         findings = Part("doctor", "overview/_doctor.html", doctor.summary(report.findings, report.at))
         drawn = Part("pictures", "overview/_pictures.html", pictures.present(samples))
-        return [*(Part(n, f"overview/_{n}.html", view) for n in BLOCKS), findings, drawn]
+        first = Part("longest", "overview/_longest.html", waiting)
+        return [first, *(Part(n, f"overview/_{n}.html", view) for n in BLOCKS), findings, drawn]
 
     def _wall(self) -> list[Part]:
         with self.world() as world:

@@ -136,6 +136,10 @@ class Summary(msgspec.Struct, frozen=True):
     total: int
     looked_at: float
 
+    @property
+    def more(self) -> int:
+        return self.total - len(self.rows)
+
 
 def finding_href(id_: str) -> str:
     return f"/doctor/{quote(id_, safe='')}"

@@ -25,7 +25,7 @@ from dradash.web.presenters.conversation import UNKNOWN_LANE, RoundView, lanes_o
 from dradash.web.presenters.negotiations import STATES, Move, move
 from dradash.web.presenters.pod import last_verdict
 from dradash.web.presenters.query import Query
-from dradash.web.presenters.rounds import EARLIER, bounded
+from dradash.web.presenters.rounds import bounded, earlier_said
 from dradash.web.presenters.steps import as_yaml
 from dradash.web.presenters.words import (
     SHOWN,
@@ -172,7 +172,7 @@ def present(
         lane_hrefs=tuple((lane, "" if lane in (SCHEDULER, UNKNOWN_LANE) else driver_href(lane)) for lane in lanes),
         rounds=tuple(round_view(r, lanes) for r in rounds),
         unlisted=len(negotiation.rounds) - len(rounds),
-        earlier="" if negotiation.whole or unread else EARLIER,
+        earlier="" if unread else earlier_said(negotiation, states),
         unread=unread,
         all_href=query.link(rounds="all"),
         answers=answers.present(facts.answers),

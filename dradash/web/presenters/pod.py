@@ -29,7 +29,7 @@ from dradash.web.presenters import kubectl
 from dradash.web.presenters import nodes as node_groups
 from dradash.web.presenters import steps as pipeline
 from dradash.web.presenters.podclaims import CARDS, ClaimCard, cards
-from dradash.web.presenters.rounds import EARLIER, bounded
+from dradash.web.presenters.rounds import bounded, earlier_said
 from dradash.web.presenters.words import SHOWN, Actor, Chip, actor, claim_chip, cut, few, href, outcome_chip
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
@@ -243,7 +243,7 @@ def present(
         unlisted=max(0, len(pod.spec.resource_claims) - CARDS),
         negotiation=bounded(negotiation, ROUNDS),
         earlier_rounds=max(0, len(negotiation.rounds) - ROUNDS),
-        earlier="" if negotiation.whole or history is None else EARLIER,
+        earlier="" if history is None else earlier_said(negotiation, history.contexts),
         more_awaited=max(0, len(negotiation.awaited) - SHOWN),
         rules=few([r.text for r in facts.rules if facts.context and id_of(r, facts.context) not in told]),
         has_context=facts.context is not None,

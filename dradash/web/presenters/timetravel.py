@@ -95,6 +95,7 @@ class Timeline(msgspec.Struct, frozen=True):
     next: Mark | None
     offers: tuple[Offer, ...]
     earliest: str
+    earliest_at: float
     live: str
     of_object: bool
     address: str  # the page's query string with a moment to be put at its end
@@ -113,9 +114,9 @@ class Timeline(msgspec.Struct, frozen=True):
         return self.end if self.at is None else self.at
 
 
-def before_history(start: float, query: Query, name: str = "at") -> NoMoment:
-    """name: of the parameter that asks for it."""
-    nearest = show(start)
+def before_history(first: float, query: Query, name: str = "at") -> NoMoment:
+    """first: the earliest moment that can be shown. name: of the parameter that asks for it."""
+    nearest = show(first)
     why = "This time lies before what is kept."
     return NoMoment(why, live_link(query), query.link(**{name: nearest}), nearest)
 
@@ -198,11 +199,18 @@ def _context_chip(context: PodSchedulingContext) -> Chip:
 
 
 def timeline(
-    query: Query, start: float, now: float, at: float | None, changed: Sequence[tuple[float, Chip]] | None
+    query: Query,
+    start: float,
+    now: float,
+    at: float | None,
+    changed: Sequence[tuple[float, Chip]] | None,
+    first: float | None = None,
 ) -> Timeline:
-    """`changed`: of the page's object (see `changes`); None for a page without one."""
+    """`changed`: of the page's object (see `changes`); None for a page without one. first: the earliest moment at which
+    the page has something to show; None: the start."""
     # The end is a whole minute, so that a live page's slider is not sent anew with every change.
     begin, end = start, -(-now // 60) * 60
+    earliest = start if first is None else first
     marks = _marks(query, changed or (), begin, at)
     # In the middle of a state the change before is the one that it began with; at its beginning, the one before that.
     earlier = [m for m in marks if at is None or (parse(m.moment) or 0.0) < at]
@@ -216,7 +224,8 @@ def timeline(
         previous=earlier[-1] if earlier else None,
         next=later[0] if later else None,
         offers=() if changed is not None else _offers(query, begin, end, at),
-        earliest=query.link(at=show(begin), **{"with": None}),
+        earliest=query.link(at=show(earliest), **{"with": None}),
+        earliest_at=earliest,
         live=live_link(query) if at is not None else "",
         of_object=changed is not None,
         address=live_link(query),

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 from urllib.parse import urlencode
 
 import msgspec
 
-from dradash.kinds.pod import Pod
 from dradash.reader.world import World
 from dradash.scheduling.doctor.finding import Finding, Severity
-from dradash.scheduling.verdict import Outcome, Verdict
+from dradash.scheduling.verdict import Outcome
 from dradash.web.presenters.doctor import FindingRow, row_of
+from dradash.web.presenters.longest import LongWaiting, longest
 from dradash.web.presenters.overview import is_known
 from dradash.web.presenters.pods import SETTLED, UNJUDGED, needs_a_person
-from dradash.web.presenters.words import Actor, Chip, actor, outcome_chip, pod_href
+from dradash.web.presenters.words import Chip, outcome_chip
 
 PODS: Final = 8  # that have room
 TROUBLES: Final = 4
@@ -37,18 +37,6 @@ class Tile(msgspec.Struct, frozen=True):
     chip: Chip
     count: int
     href: str
-
-
-class LongWaiting(msgspec.Struct, frozen=True):
-    """created: RFC 3339, since when the pod waits. since: Unix seconds, since when the actor must act."""
-
-    href: str
-    namespace: str
-    name: str
-    chip: Chip
-    actor: Actor | None
-    created: str
-    since: float
 
 
 class Trouble(msgspec.Struct, frozen=True):
@@ -75,13 +63,13 @@ def present(world: World) -> WallView:
     waiting = {key: pod for key, pod in world.cluster.pods.items() if pod.is_pending}
     verdicts = {key: world.verdicts.get(key) for key in waiting}
     counts = Counter(v.outcome if v else None for v in verdicts.values() if not (v and v.outcome in SETTLED))
-    longest = _longest(waiting, verdicts)
+    shown, more = longest(waiting, verdicts, PODS)
     return WallView(
         pending=len(waiting),
         person=sum(v is not None and needs_a_person(v) for v in verdicts.values()),
         tiles=tuple(_tile(outcome, counts[outcome]) for outcome in PLACES),
-        pods=tuple(_pod(waiting[key], verdicts[key]) for key in longest[:PODS]),
-        more=max(0, len(longest) - PODS),
+        pods=shown,
+        more=more,
     )
 
 
@@ -100,23 +88,3 @@ def worst(findings: Sequence[Finding]) -> tuple[Trouble, ...]:
 
 def _tile(outcome: Outcome | None, count: int) -> Tile:
     return Tile(outcome_chip(outcome), count, "/pods?" + urlencode({"outcome": outcome or UNJUDGED}))
-
-
-def _longest(waiting: Mapping[str, Pod], verdicts: Mapping[str, Verdict | None]) -> list[str]:
-    """The oldest pod first; not those that somebody holds back on purpose."""
-    return sorted(
-        (k for k, v in verdicts.items() if v is None or v.outcome not in (*SETTLED, Outcome.GATED)),
-        key=lambda k: (waiting[k].metadata.creation_timestamp or "", k),
-    )
-
-
-def _pod(pod: Pod, verdict: Verdict | None) -> LongWaiting:
-    return LongWaiting(
-        href=pod_href(pod.key),
-        namespace=pod.namespace,
-        name=pod.name,
-        chip=outcome_chip(verdict.outcome if verdict else None),
-        actor=actor(verdict.acts_next) if verdict else None,
-        created=pod.metadata.creation_timestamp or "",
-        since=verdict.since if verdict else 0.0,
-    )
