@@ -9,7 +9,6 @@ from dradash.kinds.deviceclaim import MAX_RESULTS
 from dradash.scheduling.structured import plugin
 from dradash.scheduling.structured.advised import Hint
 from dradash.scheduling.structured.attempt import Attempt
-from dradash.scheduling.structured.binding import is_ready
 from dradash.scheduling.structured.devicereport import Examination
 from dradash.scheduling.structured.nearest import FACTS
 from dradash.scheduling.unblocking import NOBODY, holders, open_gates, unblock
@@ -27,6 +26,7 @@ _CLASS: Final = re.compile(r"device class (?P<name>\S+) does not exist")
 
 
 def acts_next(attempt: Attempt) -> ActsNext:
+    """Who waits for binding conditions is told by what PreBind waits for (awaited.py)."""
     match attempt.outcome:
         case Outcome.BLOCKED:
             return unblock(attempt.pod, attempt.cluster)
@@ -34,24 +34,12 @@ def acts_next(attempt: Attempt) -> ActsNext:
             return open_gates(attempt.pod)
         case Outcome.SCHEDULABLE:
             return ActsNext(who="scheduler", what=f"allocate and reserve the claims and bind the pod to {attempt.node}")
-        case Outcome.WAITING:
-            return _meet_conditions(attempt)
         case Outcome.ERROR:
             return _mend(attempt.sentence)
         case Outcome.UNSCHEDULABLE:
             return _make_fit(attempt)
         case _:
             return NOBODY
-
-
-def _meet_conditions(attempt: Attempt) -> ActsNext:
-    claims = [c.claim for c in attempt.state.claims] if attempt.state is not None else []
-    drivers: dict[str, None] = {}
-    for claim in claims:
-        if claim.status.allocation is not None and not is_ready(claim).is_ready:
-            waiting = (r.driver for r in claim.status.allocation.devices.results if r.binding_conditions)
-            drivers |= dict.fromkeys(waiting)
-    return ActsNext(who="driver", names=tuple(drivers), what="set the binding conditions of the allocated devices")
 
 
 def _mend(sentence: str) -> ActsNext:
