@@ -274,6 +274,9 @@
     })
   }
 
+  var WIRED = '[hx-get], [hx-post], [hx-trigger], [hx-ext], [ws-connect]'
+  var done = new WeakSet() // blocks whose old content nobody needs once the newer one stands
+
   // --- htmx ----------------------------------------------------------------------------------------------------------
 
   document.addEventListener('htmx:oobBeforeSwap', function (event) {
@@ -286,10 +289,18 @@
       return
     }
     event.detail.place = placeIn(target)
+    if (!event.detail.place.focus && !target.querySelector(WIRED)) done.add(target)
+    else done.delete(target)
     var grid = target.querySelector('.lazy-grid')
     var next = event.detail.fragment.querySelector ? event.detail.fragment.querySelector('.lazy-grid') : null
     // The old grid stays to be seen until the new one has come.
     if (grid && next && grid.querySelector('.grid')) next.replaceChildren.apply(next, Array.from(grid.childNodes))
+  })
+
+  // The newer block stands beside it by now. htmx would tell each element of the old one that it goes: 100 ms for a list
+  // of a hundred rows, and nothing in it is htmx's. Where the focus was, the old rows say what stands there now.
+  document.addEventListener('htmx:beforeCleanupElement', function (event) {
+    if (done.has(event.target)) event.target.replaceChildren()
   })
 
   // htmx hands the same details to both events, once for every element that it swapped in.

@@ -56,9 +56,9 @@ counter currently deallocated deeply Device device DeviceClass devices double do
 during elsewhere encountered equal evaluated exceeds expression extended ExtendedResourceClaimStatus Failed finalizer
 formatting function gather google.protobuf.Duration google.protobuf.Timestamp here index indexes ints items known
 level limit lists mappings maps meantime message NaN negative nested nil NodeSelector non-negative number ordered
-overflow overload parse parsing pattern perform pool pools precision quantity range regexp repeated repeats repetition
-reservation resources ResourceSlice ResourceSlice.NodeSelector retrieve runtime satisfied selection semantic signable
-slice status.reservedFor stdlib strings substring such timestamp timestamps too type types unrecognized would
+offset overflow overload parse parsing pattern perform pool pools precision quantity range regexp repeated repeats
+repetition reservation resources ResourceSlice ResourceSlice.NodeSelector retrieve runtime satisfied selection semantic
+signable slice status.reservedFor stdlib strings substring such timestamp timestamps too type types unrecognized would
 """
 
 # Names that every cluster has: they tell nothing, and code compares with them.

@@ -19,6 +19,8 @@ from dradash.web.presenters.query import Column, Option, Pager, Query, Sorting, 
 from dradash.web.presenters.words import ACTORS, Chip, driver_href, negotiation_href, node_href, pod_href, row_id
 
 PARAMS: Final = frozenset({"ns", "driver", "state", "node", "q", "sort", "page"})
+# Half of other lists: with each word said the rows change places, and the whole list is sent and laid out anew.
+ROWS: Final = 50
 MOVES: Final = 6  # of one negotiation that are named in the list
 FINISH: Final = str(Stage.FINISH)
 
@@ -99,7 +101,7 @@ SORTINGS: Final = (
 def present(world: World, query: Query, waits: Since, now: float) -> TalksView:
     talks = all_talks(world, waits)
     matching = [t for t in talks if _matches(t, query)]
-    shown, pager = page_of(sorted_by(matching, query, SORTINGS, lambda t: t.key), query)
+    shown, pager = page_of(sorted_by(matching, query, SORTINGS, lambda t: t.key), query, ROWS)
     heads = dict(zip((s.name for s in SORTINGS), columns(query, SORTINGS), strict=True))
     return TalksView(
         filters=_filters(talks, query),

@@ -114,16 +114,16 @@ class Sorting(msgspec.Struct, frozen=True):
     inverted: bool = False  # the reader sees ages where `key` has times: more of one is less of the other
 
 
-def page_of(items: Sequence[T], query: Query) -> tuple[Sequence[T], Pager]:
-    """The shown part; a page number past the end shows the last page."""
-    pager = pager_of(len(items), query)
+def page_of(items: Sequence[T], query: Query, rows: int = ROWS) -> tuple[Sequence[T], Pager]:
+    """The shown part, of so many rows; a page number past the end shows the last page."""
+    pager = pager_of(len(items), query, rows)
     return items[max(0, pager.first - 1) : pager.last], pager
 
 
-def pager_of(total: int, query: Query) -> Pager:
+def pager_of(total: int, query: Query, rows: int = ROWS) -> Pager:
     """Which of `total` rows the query's page shows; past the end the last page, and on a wall always the first."""
     on_a_wall = bool(query.get(KIOSK))
-    rows = WALL_ROWS if on_a_wall else ROWS
+    rows = WALL_ROWS if on_a_wall else rows
     pages = max(1, -(-total // rows))
     page = 1 if on_a_wall else min(query.page, pages)
     start = (page - 1) * rows
