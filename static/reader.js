@@ -11,10 +11,15 @@
     // A window that is left keeps its focus.
     if (document.activeElement !== event.target) focused = null
   })
-  document.addEventListener('selectionchange', function () {
+
+  // Once a message, before its blocks are swapped in: selectionchange comes only some time after the selection.
+  function look() {
     var selection = getSelection()
     isSelecting = Boolean(selection && !selection.isCollapsed)
-  })
+  }
+
+  document.addEventListener('selectionchange', look)
+  document.addEventListener('htmx:wsBeforeMessage', look)
 
   // null: nothing but the page itself. What was taken from the page while it had the focus lost it without being told.
   window.focusedElement = function () { return focused && focused.isConnected ? focused : null }
