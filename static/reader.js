@@ -21,8 +21,12 @@
   document.addEventListener('selectionchange', look)
   document.addEventListener('htmx:wsBeforeMessage', look)
 
-  // null: nothing but the page itself. What was taken from the page while it had the focus lost it without being told.
-  window.focusedElement = function () { return focused && focused.isConnected ? focused : null }
+  // null: nothing but the page itself. What was taken from the page lost the focus without being told, and in a window
+  // that is not in front whoever got it was not told either: only then the document is asked.
+  window.focusedElement = function () {
+    if (focused && !focused.isConnected) focused = document.activeElement
+    return focused === document.body ? null : focused
+  }
 
   // The selection, where it holds text; else null.
   window.selectedText = function () {
