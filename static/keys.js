@@ -96,14 +96,21 @@
     return true
   }
 
+  var stood = null // where the hit leads that has the focus, while newer results come
+
   function isOfSearch(event) { return event.detail.target && event.detail.target.id === 'search-results' }
 
   document.addEventListener('htmx:beforeSwap', function (event) {
     if (!isOfSearch(event) || !event.detail.shouldSwap) return
     var sent = event.detail.requestConfig.parameters
     event.detail.target.dataset.of = (sent.get ? sent.get('q') : sent.q) || ''
+    stood = event.detail.target.contains(document.activeElement) ? document.activeElement.getAttribute('href') : null
   })
-  document.addEventListener('htmx:afterSwap', function (event) { if (isOfSearch(event)) openWanted() })
+  document.addEventListener('htmx:afterSwap', function (event) {
+    if (!isOfSearch(event) || openWanted() || stood === null) return
+    var same = event.detail.target.querySelector('a.hit[href="' + CSS.escape(stood) + '"]')
+    ;(same || byId('search-text')).focus()
+  })
   ;['htmx:responseError', 'htmx:sendError', 'htmx:timeout'].forEach(function (failure) {
     document.addEventListener(failure, function (event) { if (isOfSearch(event)) submitWanted() })
   })

@@ -26,6 +26,7 @@ def test_search_opens_finds_and_goes_by_key(browser: Browser, site: Site, keys: 
     page.keyboard.press(keys)
     expect(page.locator("#search-text")).to_be_focused()
     page.keyboard.type("pod/train -n ml")
+    expect(page.locator("#search-results")).to_have_attribute("data-of", "pod/train -n ml")
     expect(page.locator("#search-results")).to_contain_text("1 result")
     page.keyboard.press("ArrowDown")
     expect(page.locator("#search-results a.hit").first).to_be_focused()
@@ -34,6 +35,19 @@ def test_search_opens_finds_and_goes_by_key(browser: Browser, site: Site, keys: 
     page.keyboard.press("Enter")
     page.wait_for_url("**/ns/ml/pods/train")
     assert site.complaints == []
+    page.close()
+
+
+def test_newer_results_leave_the_focus_on_the_hit_that_has_it(browser: Browser, site: Site) -> None:
+    page = site.open(browser, "/claims")
+    page.keyboard.press("/")
+    page.keyboard.type("pod/train -n ml")
+    expect(page.locator("#search-results")).to_have_attribute("data-of", "pod/train -n ml")
+    page.keyboard.press("ArrowDown")
+    page.locator("#search-results").evaluate("results => { results.querySelector('a.hit').dataset.old = '1' }")
+    page.evaluate("htmx.trigger(document.getElementById('search-text'), 'opened')")
+    expect(page.locator("#search-results a.hit[data-old]")).to_have_count(0)
+    expect(page.locator("#search-results a.hit").first).to_be_focused()
     page.close()
 
 
