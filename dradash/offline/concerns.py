@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from dradash.kinds.pod import Pod
+from dradash.scheduling.claimfacts import classes_in
 from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.doctor.finding import Finding
 from dradash.scheduling.structured.extended import pod_requests
@@ -45,4 +46,4 @@ def _names_class(finding: Finding, pod: Pod, verdict: Verdict, cluster: Cluster)
     if finding.code == BY_RESOURCE:
         resources = {c.spec.extended_resource_name for n, c in cluster.device_classes.items() if n in named}
         return not resources.isdisjoint(pod_requests(pod))
-    return any(not named.isdisjoint(c.resource_class.split(", ")) for c in verdict.claims)
+    return any(not named.isdisjoint(classes_in(c.resource_class)) for c in verdict.claims)

@@ -16,7 +16,6 @@ from dradash.scheduling.cluster import Cluster
 from dradash.scheduling.generation import Generation, generations_of
 from dradash.scheduling.structured.actsnext import acts_next as structured_acts_next
 from dradash.scheduling.structured.attempt import Attempt as StructuredAttempt
-from dradash.scheduling.structured.awaited import set_conditions
 from dradash.scheduling.unreadable import sentence, unreadable
 from dradash.scheduling.verdict import ActsNext, Evaluation, Outcome, Verdict
 
@@ -61,7 +60,7 @@ def _attempted(
     attempt: ClassicAttempt | StructuredAttempt
     if verdict.generation == Generation.STRUCTURED:
         attempt = StructuredAttempt(pod, cluster, chance, now=now).run()
-        mover = _structured_mover(attempt)
+        mover = structured_acts_next(attempt)
     else:
         attempt = ClassicAttempt(pod, cluster, chance, keep_selected=keep_selected).run()
         mover = classic_acts_next(attempt)
@@ -79,12 +78,6 @@ def _attempted(
         not_modelled=_not_modelled(pod),
     )
     return Evaluation(verdict, attempt.node_sets)
-
-
-def _structured_mover(attempt: StructuredAttempt) -> ActsNext:
-    if attempt.outcome is Outcome.WAITING and attempt.state is not None:
-        return set_conditions(each.claim for each in attempt.state.claims)
-    return structured_acts_next(attempt)
 
 
 def failed(pod: str, uid: str, revision: int, message: str) -> Evaluation:

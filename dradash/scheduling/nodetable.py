@@ -101,6 +101,10 @@ class NodeTable:
     def name(self, slot: int) -> str:
         return self._names.get(slot, f"node #{slot}")
 
+    def first(self, nodes: int) -> Node:
+        """Of a set that is not empty, the node with the lowest slot. Raises KeyError if it is gone."""
+        return self.by_name[self.name((nodes & -nodes).bit_length() - 1)]
+
     def named(self, names: Iterable[str]) -> int:
         """The set of the existing nodes among these names."""
         # A negotiation's lists are asked for several times in one attempt, and again in the next one.

@@ -9,6 +9,7 @@ from dradash.kinds.deviceclaim import MAX_RESULTS
 from dradash.scheduling.structured import plugin
 from dradash.scheduling.structured.advised import Hint
 from dradash.scheduling.structured.attempt import Attempt
+from dradash.scheduling.structured.awaited import set_conditions
 from dradash.scheduling.structured.devicereport import Examination
 from dradash.scheduling.structured.nearest import FACTS
 from dradash.scheduling.unblocking import NOBODY, holders, open_gates, unblock
@@ -26,7 +27,6 @@ _CLASS: Final = re.compile(r"device class (?P<name>\S+) does not exist")
 
 
 def acts_next(attempt: Attempt) -> ActsNext:
-    """Who waits for binding conditions is told by what PreBind waits for (awaited.py)."""
     match attempt.outcome:
         case Outcome.BLOCKED:
             return unblock(attempt.pod, attempt.cluster)
@@ -34,6 +34,8 @@ def acts_next(attempt: Attempt) -> ActsNext:
             return open_gates(attempt.pod)
         case Outcome.SCHEDULABLE:
             return ActsNext(who="scheduler", what=f"allocate and reserve the claims and bind the pod to {attempt.node}")
+        case Outcome.WAITING if attempt.state is not None:
+            return set_conditions(each.claim for each in attempt.state.claims)
         case Outcome.ERROR:
             return _mend(attempt.sentence)
         case Outcome.UNSCHEDULABLE:

@@ -34,7 +34,7 @@ def apart(sets: list[int], nodes: NodeTable, inventory: Inventory, reading: Read
     found: list[int] = []
     rest = 0
     for members in sets:
-        if members.bit_count() == 1 or not _unusable(_node(nodes, members), inventory):
+        if members.bit_count() == 1 or not _unusable(nodes.first(members), inventory):
             found.append(members)
             continue
         slots = list(nodeset.slots(members))
@@ -53,10 +53,6 @@ def _grouped(contents: Iterable[tuple[int, Hashable]]) -> dict[Hashable, int]:
     for slot, content in contents:
         found[content] = found.get(content, 0) | 1 << slot
     return found
-
-
-def _node(nodes: NodeTable, members: int) -> Node:
-    return nodes.by_name[nodes.names(members & -members)[0]]
 
 
 def _unusable(node: Node, inventory: Inventory) -> frozenset[PoolID]:

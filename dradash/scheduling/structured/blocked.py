@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from dradash.kinds.quantity import Quantity
-from dradash.kinds.resourceslice import Device, ResourceSlice
+from dradash.kinds.resourceslice import ResourceSlice
+from dradash.scheduling.structured.counters import consumption_of
 from dradash.scheduling.structured.devices import AllocationError, DeviceID, amount
 from dradash.scheduling.structured.inventory import Inventory
 from dradash.scheduling.structured.pools import PoolID
 
 _NONE: Final[frozenset[DeviceID]] = frozenset()
-_ZERO: Final = Quantity(0)
 _Counter = tuple[str, str]  # counter set, counter
 
 
@@ -46,7 +46,7 @@ def _blocked(inventory: Inventory, slices: Sequence[ResourceSlice]) -> frozenset
         for device in item.spec.devices:
             if not device.consumes_counters:
                 continue
-            id_, wanted = DeviceID(item.spec.driver, item.spec.pool.name, device.name), _wanted(device)
+            id_, wanted = DeviceID(item.spec.driver, item.spec.pool.name, device.name), consumption_of(device)
             if not inventory.taken.holds(id_):
                 others.append((id_, wanted))
                 continue
@@ -54,15 +54,6 @@ def _blocked(inventory: Inventory, slices: Sequence[ResourceSlice]) -> frozenset
                 if of in left:
                     left[of] = left[of] - value
     return frozenset(id_ for id_, wanted in others if _is_short(wanted, left))
-
-
-def _wanted(device: Device) -> dict[_Counter, Quantity]:
-    found: dict[_Counter, Quantity] = {}
-    for consumption in device.consumes_counters:
-        for name, counter in consumption.counters.items():
-            of = (consumption.counter_set, name)
-            found[of] = found.get(of, _ZERO) + amount(counter.value)
-    return found
 
 
 def _is_short(wanted: dict[_Counter, Quantity], left: dict[_Counter, Quantity]) -> bool:

@@ -12,6 +12,17 @@ from dradash.scheduling.structured.requests import Candidate
 CounterSets = dict[str, dict[str, Quantity]]
 
 
+def consumption_of(device: Device) -> dict[tuple[str, str], Quantity]:
+    """What the device takes, by counter set and counter. Raises AllocationError."""
+    takes: dict[tuple[str, str], Quantity] = {}
+    for consumption in device.consumes_counters:
+        for name, counter in consumption.counters.items():
+            of = (consumption.counter_set, name)
+            value = amount(counter.value)
+            takes[of] = takes[of] + value if of in takes else value
+    return takes
+
+
 class AvailableCounters:
     """What allocated devices leave, computed once per pool name and kept for the whole attempt, as upstream does."""
 

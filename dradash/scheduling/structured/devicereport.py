@@ -182,7 +182,7 @@ class Examination:
 
     def _look(self, members: int, budget: Budget, asked: Effort | None) -> Looked:
         table = self._cluster.nodes
-        node = table.by_name[table.names(members & -members)[0]]
+        node = table.first(members)
         claims = self._claims(node)
         of = self._cluster
         unread = of.malformed["deviceclasses"]

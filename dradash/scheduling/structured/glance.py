@@ -49,12 +49,12 @@ class Glances:
         """Of sets of nodes that are alike, the nearest first, of those that the work allows: the largest."""
         found = []
         for members in sorted(sets, key=lambda s: -s.bit_count()):
-            name = nodes.names(members & -members)[0]
+            node = nodes.first(members)
             try:
-                near = self._near(nodes.by_name[name])
+                near = self._near(node)
             except SearchCut:
                 break
-            found.append((near, -members.bit_count(), name, members))
+            found.append((near, -members.bit_count(), node.name, members))
         return [members for _, _, _, members in sorted(found)[:most]]
 
     def _near(self, node: Node) -> Near:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dradash.kinds.deviceclaim import ALL, ResourceClaim
 from dradash.kinds.quantity import Quantity
 from dradash.scheduling.structured.constraints import Constraint, MatchAttribute, lookup_attribute, typed_value
-from dradash.scheduling.structured.counters import AvailableCounters
-from dradash.scheduling.structured.devices import AllocationError, DeviceID, amount
+from dradash.scheduling.structured.counters import AvailableCounters, consumption_of
+from dradash.scheduling.structured.devices import AllocationError, DeviceID
 from dradash.scheduling.structured.requests import Candidate, RequestData, RequestKey, is_refused_by_taint
 
 # (place of the request, the request, a device): whether it could be had alone. Raises AllocationError.
@@ -99,7 +99,7 @@ class _Counters:
     def __init__(self, candidates: list[Candidate], available: AvailableCounters) -> None:
         counted = [c for c in candidates if _counts(c)]
         self._left = {c.pool.id.pool: available.of(c.pool) for c in counted}
-        self._takes = {c.id: _consumption(c) for c in counted}
+        self._takes = {c.id: consumption_of(c.device) for c in counted}
 
     def most(self, devices: list[Candidate]) -> int:
         by_pool: dict[str, list[Candidate]] = {}
@@ -133,13 +133,3 @@ def _counts(candidate: Candidate) -> bool:
     """A device that several may have takes its counters once only."""
     device = candidate.device
     return bool(device.consumes_counters) and not device.allow_multiple_allocations
-
-
-def _consumption(candidate: Candidate) -> dict[tuple[str, str], Quantity]:
-    takes: dict[tuple[str, str], Quantity] = {}
-    for consumption in candidate.device.consumes_counters:
-        for name, counter in consumption.counters.items():
-            key = (consumption.counter_set, name)
-            value = amount(counter.value)
-            takes[key] = takes[key] + value if key in takes else value
-    return takes

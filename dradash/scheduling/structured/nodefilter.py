@@ -38,12 +38,12 @@ def filter_nodes(state: CycleState, nodes: NodeTable, left: int, now: float) -> 
     scores: dict[int, int] = {}
     errors: dict[str, None] = {}
     for members in alike(state, nodes, left, by_values=False):
-        name = nodes.name((members & -members).bit_length() - 1)
-        status = plugin.filter_node(state, nodes.by_name[name], now)
+        node = nodes.first(members)
+        status = plugin.filter_node(state, node, now)
         if status.code is Code.ERROR:
             errors |= dict.fromkeys(_errors(state, nodes, members, now))
         if status.is_success:
-            value = plugin.score(state, name)
+            value = plugin.score(state, node.name)
             scores[value] = scores.get(value, 0) | members
         else:
             statuses[status] = statuses.get(status, 0) | members

@@ -42,7 +42,7 @@ OF_A_KIND: Final = 3  # taints, selectors: the most frequent ones
 
 _KINDS: Final = 9
 _GLANCES: Final = 64  # at devices, in the time of one look
-_FACTS: Final = ("devices", "class")  # nothing that could be tried
+_FACTS: Final = ("devices",)  # nothing that could be tried
 _SEEN: Final = ("devices", "selector")  # what they say is of use though they do not help
 
 
@@ -83,7 +83,7 @@ class Advice:
             found += [self._tried(funnel, option) for option in of_request]
             advised.append((about, of_request))
         if absent:
-            return absent + ([] if together else [h for h in found if h.kind != "class"])
+            return absent + ([] if together else found)
         helps = list({(h.kind, h.sentence): h for h in reversed(found) if h.verified}.values())[::-1]
         if not helps and is_whole and (at_once := self._at_once(funnel, advised)) is not None:
             helps = [at_once]
@@ -97,8 +97,8 @@ class Advice:
         missing: dict[str, Hint] = {}
         for place, courses in enumerate(funnel.courses):
             for course in courses:
-                for option in self._class(About(funnel, place, course, self._where(funnel))):
-                    missing.setdefault(course.request.class_name, option.hint)
+                if (hint := self._class(About(funnel, place, course, self._where(funnel)))) is not None:
+                    missing.setdefault(course.request.class_name, hint)
         return list(missing.values())
 
     def _tried(self, funnel: NodeFunnel, option: Option) -> Hint:
@@ -123,7 +123,6 @@ class Advice:
 
     def _kinds(self, about: About) -> Iterator[list[Option]]:
         yield self._devices(about)
-        yield self._class(about)
         yield self._pools(about)
         freeing = self._freeing.option(about)
         yield [] if freeing is None else [freeing]
@@ -148,18 +147,12 @@ class Advice:
             sentence = f"no ResourceSlice has devices for {name}"
         return [Option(about.hint("devices", sentence), Change())]
 
-    def _class(self, about: About) -> list[Option]:
+    def _class(self, about: About) -> Hint | None:
         name = about.course.request.class_name
         if name in self._trials.classes:
-            return []
-        return [
-            Option(
-                about.hint(
-                    "class", f"class {name} {'cannot be read' if name in self._unread else 'is missing'}", names=(name,)
-                ),
-                Change(),
-            )
-        ]
+            return None
+        what = "cannot be read" if name in self._unread else "is missing"
+        return about.hint("class", f"class {name} {what}", names=(name,))
 
     def _pools(self, about: About) -> list[Option]:
         """Pools that cannot be used here, taken for complete as they are, or without what makes them invalid."""
